@@ -1,0 +1,40 @@
+"""Nonlinear spectral filters on graphs.
+
+A graph shift operator (a Laplacian, say) has eigenspaces. Unitary maps that commute with it are the
+graph's translations, its *functional shifts*. Pointwise activations break that symmetry; a
+nonlinear spectral filter keeps it, because it acts on the norms of the signal's projections:
+
+    analysis   c_j = ||P_j X||                          invariant numbers
+    response   R   = Psi(c)                             any function of them
+    synthesis  Y   = [P_j X / (||P_j X||^a + e)]_j R    equivariant again
+
+Where things are:
+
+- ``nlsf.spectral``: shift operators, spectra, bands, projections, analysis, synthesis, functional
+  shifts. The mathematics, without trainable parameters.
+- ``nlsf.data``: the embedded data sets.
+- ``nlsf.testing``: assertions for your own layers, and graphs on which layers tend to break.
+- ``nlsf.errors``: everything that this package raises on purpose.
+
+The subpackages import on first use, so that ``import nlsf`` and ``nlsf --help`` stay quick.
+"""
+
+from importlib import import_module as _import_module
+from importlib.metadata import version as _version
+from types import ModuleType as _ModuleType
+
+_SUBMODULES = ("data", "errors", "spectral", "testing")
+
+__all__ = ["__version__", *_SUBMODULES]
+
+
+def __getattr__(name: str) -> str | _ModuleType:
+    if name == "__version__":
+        return _version("nlsf")
+    if name in _SUBMODULES:
+        return _import_module(f"nlsf.{name}")
+    raise AttributeError(f"module 'nlsf' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,95 @@
+"""Random and regular graphs of any size, built without a Python loop over edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.spatial import cKDTree
+from torch_geometric.data import Data
+
+
+def torus(rows: int, columns: int) -> Data:
+    """A grid that wraps around in both directions: its eigenvalues repeat up to eight times."""
+    node = np.arange(rows * columns).reshape(rows, columns)
+    right, down = np.roll(node, -1, axis=1), np.roll(node, -1, axis=0)
+    ends = np.concatenate([right.ravel(), down.ravel()])
+    return _undirected(np.tile(node.ravel(), 2), ends, node.size)
+
+
+def random_geometric(num_nodes: int, degree: float = 8.0, *, seed: int = 0) -> Data:
+    """Points in the unit square, joined when they are near; ``pos`` holds their places.
+
+    Args:
+        num_nodes: N.
+        degree: average number of neighbours, away from the border; sets the radius.
+        seed: of the points.
+    """
+    points = np.random.default_rng(seed).random((num_nodes, 2))
+    radius = np.sqrt(degree / (np.pi * max(num_nodes, 1)))
+    pairs = cKDTree(points).query_pairs(radius, output_type="ndarray")
+    data = _undirected(pairs[:, 0], pairs[:, 1], num_nodes)
+    data.pos = torch.from_numpy(points)
+    return data
+
+
+def block_model(
+    num_nodes: int,
+    num_blocks: int = 5,
+    degree: float = 10.0,
+    homophily: float = 0.8,
+    *,
+    seed: int = 0,
+) -> Data:
+    """A stochastic block model with blocks of equal size; ``y`` holds the block of each node.
+
+    Args:
+        num_nodes: N.
+        num_blocks: number of blocks.
+        degree: average degree, up to the few pairs that are drawn twice.
+        homophily: the share of edges that stay inside a block.
+        seed: of the edges.
+    """
+    rng = np.random.default_rng(seed)
+    block = np.arange(num_nodes) % num_blocks
+    count = round(num_nodes * degree / 2)
+    start = rng.integers(0, num_nodes, count)
+    inside = rng.random(count) < homophily
+    step = rng.integers(1, max(num_blocks, 2), count)
+    target = np.where(inside, block[start], (block[start] + step) % num_blocks)
+    # Node j * num_blocks + b is the j-th of block b; the last, short row wraps around.
+    end = rng.integers(0, max(num_nodes // num_blocks, 1), count) * num_blocks + target
+    data = _undirected(start, end % max(num_nodes, 1), num_nodes)
+    data.y = torch.from_numpy(block)
+    return data
+
+
+def preferential_attachment(num_nodes: int, edges_per_node: int = 3, *, seed: int = 0) -> Data:
+    """A heavy-tailed graph: every node joins earlier ones in proportion to their degree.
+
+    Each end of a new edge is copied from the end of a random earlier edge (which is what
+    "in proportion to degree" means), following the copies back in vectorised rounds.
+    """
+    rng = np.random.default_rng(seed)
+    m = edges_per_node
+    start = np.repeat(np.arange(num_nodes), m)
+    count = start.size
+    # End i copies slot s < 2 i: an even slot is the start of edge s / 2, an odd one its end.
+    slot = (rng.random(count) * 2 * np.maximum(start * m, 1)).astype(np.int64)
+    slot[:m] = 0
+    while (odd := slot % 2 == 1).any():
+        slot[odd] = slot[slot[odd] // 2]
+    return _undirected(start, start[slot // 2], num_nodes)
+
+
+def _undirected(start: NDArray[np.int64], end: NDArray[np.int64], num_nodes: int) -> Data:
+    """Both directions of each edge once, without self loops."""
+    keep = start != end
+    pattern = sparse.coo_array(
+        (np.ones(int(keep.sum()), dtype=np.int32), (start[keep], end[keep])),
+        shape=(num_nodes, num_nodes),
+    ).tocsr()
+    edges = (pattern + pattern.T).tocoo()
+    edge_index = torch.from_numpy(np.stack([edges.row, edges.col]).astype(np.int64))
+    return Data(edge_index=edge_index, num_nodes=num_nodes)

@@ -1,0 +1,73 @@
+"""The mathematics under every filter: operators, spectra, bands, analysis, synthesis, symmetry.
+
+The way of the data, left to right, is the way through the files:
+
+| step | call | gives |
+|---|---|---|
+| graph to operator | `laplacian`, `adjacency`, `magnetic_laplacian` | `ShiftOperator` |
+| operator to eigenpairs | `partial_eigh`, `batched_eigh` | `Spectrum` |
+| eigenpairs to bands | `DyadicBands`, `IndexBands`, ... in a `Projector` | projections |
+| signal to invariants | `analyze` | (..., B, d) norms |
+| coefficients to signal | `synthesize` | (..., N, d) |
+| symmetry | `sample_shift`, `equivariance_error` | `FunctionalShift` |
+
+Shape letters: N nodes, d channels, k eigenpairs, B bands (with the complement, unless it is left
+out), ``...`` any leading dimensions: many signals on one graph.
+"""
+
+from nlsf.spectral.bands import (
+    AffineGeometricBands,
+    AtomBands,
+    Bands,
+    DyadicBands,
+    IndexBands,
+    IntervalBands,
+    QuantileBands,
+    UniformBands,
+)
+from nlsf.spectral.batched import batched_eigh
+from nlsf.spectral.cache import SpectrumCache
+from nlsf.spectral.demand import Demand
+from nlsf.spectral.eigensolve import partial_eigh
+from nlsf.spectral.functional_shift import (
+    FunctionalShift,
+    equivariance_error,
+    invariance_error,
+    random_unitary,
+    sample_shift,
+)
+from nlsf.spectral.graph_input import adjacency_matrix
+from nlsf.spectral.projector import Decomposition, Projector
+from nlsf.spectral.shift import ShiftOperator, adjacency, laplacian, magnetic_laplacian
+from nlsf.spectral.spectrum import Spectrum
+from nlsf.spectral.transform import analyze, synthesize
+
+__all__ = [
+    "AffineGeometricBands",
+    "AtomBands",
+    "Bands",
+    "Decomposition",
+    "Demand",
+    "DyadicBands",
+    "FunctionalShift",
+    "IndexBands",
+    "IntervalBands",
+    "Projector",
+    "QuantileBands",
+    "ShiftOperator",
+    "Spectrum",
+    "SpectrumCache",
+    "UniformBands",
+    "adjacency",
+    "adjacency_matrix",
+    "analyze",
+    "batched_eigh",
+    "equivariance_error",
+    "invariance_error",
+    "laplacian",
+    "magnetic_laplacian",
+    "partial_eigh",
+    "random_unitary",
+    "sample_shift",
+    "synthesize",
+]

@@ -1,0 +1,34 @@
+"""Bands: partitions of the spectrum, one family a file.
+
+All bands live on the frequency axis (`Spectrum.frequencies`; for a Laplacian the eigenvalues), all
+are half-open ``(low, high]`` with the first one closed at 0, and all leave the rest to the
+complement, which is numbered last. An eigenspace always lies in one band as a whole.
+
+| family | bands |
+|---|---|
+| `IndexBands` | the first J eigenspaces, one each |
+| `DyadicBands` | ``bandwidth * (r^(S-j+1), r^(S-j)]`` |
+| `UniformBands` | S of equal width |
+| `AffineGeometricBands` | edges ``a r^j - b`` |
+| `IntervalBands` | intervals of your choice |
+| `QuantileBands` | equal numbers of eigenvalues, or equal energy of a signal |
+| `AtomBands` | eigenvalues of large multiplicity apart from the others |
+"""
+
+from nlsf.spectral.bands.atom import AtomBands
+from nlsf.spectral.bands.base import Bands
+from nlsf.spectral.bands.edges import AffineGeometricBands, DyadicBands, UniformBands
+from nlsf.spectral.bands.index import IndexBands
+from nlsf.spectral.bands.interval import IntervalBands
+from nlsf.spectral.bands.quantile import QuantileBands
+
+__all__ = [
+    "AffineGeometricBands",
+    "AtomBands",
+    "Bands",
+    "DyadicBands",
+    "IndexBands",
+    "IntervalBands",
+    "QuantileBands",
+    "UniformBands",
+]

@@ -1,0 +1,61 @@
+"""The contract of every family of bands: `Bands`."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+from torch import Tensor
+
+from nlsf.errors import BandError
+from nlsf.spectral.demand import Demand
+from nlsf.spectral.spectrum import Spectrum
+
+
+class Bands(ABC):
+    """A partition of the spectrum into ``n_bands`` bands and a complement.
+
+    A family is a frozen dataclass that implements the four members below; `Projector` does the
+    rest. The band of an eigenpair may depend on its eigenspace, never on the vector chosen in it.
+    """
+
+    @property
+    @abstractmethod
+    def n_bands(self) -> int:
+        """The number of bands, the complement not counted; the same for every graph."""
+
+    @property
+    @abstractmethod
+    def covers_all(self) -> bool:
+        """Whether the bands exhaust the spectrum of every graph, so that nothing is left over."""
+
+    @abstractmethod
+    def demand(self) -> Demand:
+        """The part of the spectrum that must be computed to tell the bands apart.
+
+        The last band may stay implicit where the bands cover everything: it is what remains.
+        """
+
+    @abstractmethod
+    def assign(self, spectrum: Spectrum) -> Tensor:
+        """The band of each eigenpair: (k,), int64, from 0; n_bands stands for the complement."""
+
+    def fit(self, spectrum: Spectrum, signal: Tensor | None = None) -> Bands:
+        """Bands that no longer adapt: fixed to this spectrum (and signal), usable on any graph.
+
+        Families that do not adapt return themselves.
+        """
+        del spectrum, signal
+        return self
+
+
+def whole(name: str, value: int, low: int = 1) -> None:
+    """Raises unless ``value`` is a whole number of at least ``low``."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise BandError(f"{name} must be a whole number of at least {low}, not {value!r}.")
+
+
+def finite(name: str, value: float) -> None:
+    """Raises unless ``value`` is a finite number."""
+    if not math.isfinite(value):
+        raise BandError(f"{name} must be a finite number, not {value!r}.")

@@ -1,0 +1,190 @@
+"""Families whose bands join end to end from frequency 0: dyadic, uniform, affine-geometric."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from nlsf.errors import BandError
+from nlsf.spectral.bands.base import Bands, finite, whole
+from nlsf.spectral.demand import Demand
+from nlsf.spectral.spectrum import Spectrum
+
+
+class _EdgeBands(Bands):
+    """Bands ``(e_{j-1}, e_j]``, j = 1..K, with ``e_0 = 0`` included in the first."""
+
+    @abstractmethod
+    def edges(self, bandwidth: float) -> Tensor:
+        """The edges (K + 1,) on a frequency axis [0, bandwidth], float64."""
+
+    def assign(self, spectrum: Spectrum) -> Tensor:
+        """The band of each eigenpair, by the mean frequency of its eigenspace.
+
+        A frequency that equals an edge up to the spectrum's ``gap_tol`` lies in the lower band, so
+        that rounding cannot move it from one band to the next.
+        """
+        upper = self.edges(spectrum.bandwidth)[1:].to(spectrum.frequencies)
+        frequency = spectrum.eigenspace_frequencies
+        band = torch.searchsorted(upper, frequency - spectrum.gap_tol)
+        if self.covers_all:
+            band = band.clamp(max=self.n_bands - 1)
+        return band[spectrum.eigenspaces]
+
+
+@dataclass(frozen=True)
+class DyadicBands(_EdgeBands):
+    r"""Bands that widen geometrically with the frequency (the paper's choice, Sec. 3.2).
+
+    .. math::
+        (\lambda_N r^{S-j+1}, \lambda_N r^{S-j}], \qquad j = 1..K
+
+    and the first band reaches down to 0.
+
+    Args:
+        r: decay rate, 0 < r < 1.
+        S: number of bands that would cover [0, lam_max].
+        K: how many of them to use, from the lowest; S by default. The others are the complement.
+    """
+
+    r: float = 0.5
+    S: int = 6
+    K: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_counts(self.S, self.K)
+        if not 0 < self.r < 1:
+            raise BandError(f"The decay rate r must lie between 0 and 1, not {self.r!r}.")
+
+    @property
+    def n_bands(self) -> int:
+        """K."""
+        return self.S if self.K is None else self.K
+
+    @property
+    def covers_all(self) -> bool:
+        """Whether K = S."""
+        return self.n_bands == self.S
+
+    def edges(self, bandwidth: float) -> Tensor:
+        """0, then bandwidth times r^(S-1), ..., r^(S-K)."""
+        power = torch.arange(self.S - 1, self.S - self.n_bands - 1, -1, dtype=torch.float64)
+        return torch.cat([torch.zeros(1, dtype=torch.float64), bandwidth * self.r**power])
+
+    def demand(self) -> Demand:
+        """Everything up to the last edge, or to the one before it where all is covered."""
+        edge = min(self.n_bands, self.S - 1)
+        return Demand(fraction=self.r ** (self.S - edge) if edge else 0.0)
+
+
+@dataclass(frozen=True)
+class UniformBands(_EdgeBands):
+    r"""Bands of equal width (App. F.8): :math:`((j-1) \lambda_N / S, j \lambda_N / S]`, j = 1..K.
+
+    Args:
+        S: number of bands that would cover [0, lam_max].
+        K: how many of them to use, from the lowest; S by default.
+    """
+
+    S: int = 8
+    K: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_counts(self.S, self.K)
+
+    @property
+    def n_bands(self) -> int:
+        """K."""
+        return self.S if self.K is None else self.K
+
+    @property
+    def covers_all(self) -> bool:
+        """Whether K = S."""
+        return self.n_bands == self.S
+
+    def edges(self, bandwidth: float) -> Tensor:
+        """0, bandwidth / S, ..., K bandwidth / S."""
+        return bandwidth * torch.arange(self.n_bands + 1, dtype=torch.float64) / self.S
+
+    def demand(self) -> Demand:
+        """Everything up to the last edge, or to the one before it where all is covered."""
+        return Demand(fraction=min(self.n_bands, self.S - 1) / self.S)
+
+
+@dataclass(frozen=True)
+class AffineGeometricBands(_EdgeBands):
+    r"""Bands with the edges :math:`a r^j - b`, between dyadic and uniform (App. F.8, open there).
+
+    By default a = b = lam_max / (r^S - 1), so that the edges run from 0 (j = 0) to lam_max (j = S):
+
+    .. math::
+        e_j = \lambda_N \frac{r^j - 1}{r^S - 1}, \qquad j = 0..K.
+
+    As r goes to 1 they become uniform; as r grows, dyadic with the decay rate 1/r.
+
+    Args:
+        r: growth rate, r > 1.
+        S: number of bands that would cover [0, lam_max].
+        K: how many of them to use, from the lowest; S by default.
+        a: scale in units of the frequency; give ``b`` with it, and S only sets the default of K.
+        b: offset.
+    """
+
+    r: float = 1.5
+    S: int = 8
+    K: int | None = None
+    a: float | None = None
+    b: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_counts(self.S, self.K)
+        finite("r", self.r)
+        if self.r <= 1:
+            raise BandError(f"The growth rate r must be larger than 1, not {self.r!r}.")
+        if (self.a is None) != (self.b is None):
+            raise BandError("Give both a and b, or neither.")
+        if self.a is not None and self.b is not None:
+            finite("a", self.a)
+            finite("b", self.b)
+            if self.a <= 0 or self.a * self.r <= self.b:
+                raise BandError(
+                    f"The first edge a r - b must be positive, but a = {self.a}, r = {self.r}, "
+                    f"b = {self.b}."
+                )
+
+    @property
+    def n_bands(self) -> int:
+        """K."""
+        return self.S if self.K is None else self.K
+
+    @property
+    def covers_all(self) -> bool:
+        """Whether K = S and the edges are fitted to the spectrum (no a and b)."""
+        return self.a is None and self.n_bands == self.S
+
+    def edges(self, bandwidth: float) -> Tensor:
+        """0, then the K edges."""
+        power = self.r ** torch.arange(self.n_bands + 1, dtype=torch.float64)
+        if self.a is not None and self.b is not None:
+            edges = self.a * power - self.b
+            edges[0] = 0.0
+            return edges
+        return bandwidth * (power - 1.0) / (self.r**self.S - 1.0)
+
+    def demand(self) -> Demand:
+        """Everything up to the last edge, or to the one before it where all is covered."""
+        if self.a is not None:
+            return Demand(frequency=float(self.edges(0.0)[-1]))
+        edge = min(self.n_bands, self.S - 1)
+        return Demand(fraction=(self.r**edge - 1.0) / (self.r**self.S - 1.0))
+
+
+def _check_counts(S: int, K: int | None) -> None:
+    whole("S", S)
+    if K is not None:
+        whole("K", K)
+        if K > S:
+            raise BandError(f"K = {K} bands cannot be taken from S = {S}.")

@@ -1,0 +1,183 @@
+"""Projections on bands, without ever forming them: `Projector`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from nlsf.errors import BandError, SignalError
+from nlsf.spectral.bands import Bands
+from nlsf.spectral.spectrum import Spectrum
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """A signal seen by a `Projector`, computed once and shared by analysis and synthesis.
+
+    Attributes:
+        projector: what it was decomposed with.
+        signal: (..., N, d), the signal itself.
+        coefficients: (..., k, d), :math:`V^* X` for the explicit columns.
+        remainder: (..., N, d), :math:`X - V V^* X`: the projection on the implicit band, or
+            ``None`` where no band is implicit.
+    """
+
+    projector: Projector
+    signal: Tensor
+    coefficients: Tensor
+    remainder: Tensor | None
+
+
+class Projector:
+    r"""The projections :math:`P_1, \dots, P_B` of a spectrum on bands, as one thin matrix.
+
+    Instead of B matrices of N x N it keeps the eigenvectors V (N x k) and a band number for each
+    column. At most one band is *implicit*, namely what the columns leave of the identity:
+
+    .. math::
+        P_j = V_j V_j^*, \qquad P_{rest} = I - \sum_{j \ne rest} P_j .
+
+    The implicit band is the complement where the spectrum is partial, the last band where the bands
+    cover everything, and otherwise the largest band, whose columns are dropped: the projections
+    sum to the identity exactly, and fewer columns are multiplied.
+
+    Args:
+        spectrum: eigenpairs, as many as the bands need; see `partial_eigh`.
+        bands: the partition.
+        complement: whether what the bands leave out is a last band (the paper's J + 1-th), or is
+            ignored (its *leading* variants, App. C.2).
+
+    Raises:
+        BandError: if the spectrum lacks eigenpairs that the bands need.
+
+    Example:
+        >>> import torch
+        >>> from nlsf.spectral import UniformBands, laplacian, partial_eigh
+        >>> ring = torch.stack([torch.arange(6), (torch.arange(6) + 1) % 6])
+        >>> spectrum = partial_eigh(laplacian(ring, symmetrize="sum"))
+        >>> P = Projector(spectrum, UniformBands(S=3))
+        >>> x = torch.randn(6, 2, dtype=torch.float64)
+        >>> torch.allclose(sum(P.projections(x)), x)
+        True
+    """
+
+    def __init__(self, spectrum: Spectrum, bands: Bands, *, complement: bool = True) -> None:
+        bands.demand().check(spectrum)
+        assigned = bands.assign(spectrum)
+        n_bands = bands.n_bands + int(complement)
+        dimension = torch.bincount(assigned, minlength=bands.n_bands + 1)
+        missing = spectrum.num_nodes - spectrum.num_pairs
+
+        if missing and bands.covers_all:
+            rest: int | None = bands.n_bands - 1
+        elif missing:
+            rest = bands.n_bands if complement else None
+        elif complement or dimension[bands.n_bands] == 0:
+            rest = int(dimension.argmax())
+        else:
+            rest = None
+        if rest is not None:
+            dimension[rest] += missing
+            if dimension[rest] == 0:
+                rest = None
+
+        kept = (assigned < n_bands) & (assigned != (-1 if rest is None else rest))
+        columns = kept.nonzero().squeeze(-1)
+        columns = columns[torch.sort(assigned[columns], stable=True).indices]
+        self.spectrum = spectrum
+        self.bands = bands
+        self.complement = complement
+        self.n_bands = n_bands
+        self.rest = rest
+        self.dimension = dimension[:n_bands]
+        self.band = assigned[columns]
+        self.columns = columns
+
+    @cached_property
+    def vectors(self) -> Tensor:
+        """(N, k), the explicit columns, grouped by band."""
+        return self.spectrum.vectors[:, self.columns].contiguous()
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return self.spectrum.num_nodes
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the vectors."""
+        return self.spectrum.vectors.dtype
+
+    def to(
+        self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
+    ) -> Projector:
+        """The same projections in another precision or on another device."""
+        return Projector(
+            self.spectrum.to(dtype=dtype, device=device), self.bands, complement=self.complement
+        )
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """The columns of each band, one slice a band; empty for the implicit one."""
+        ends = torch.bincount(self.band, minlength=self.n_bands).cumsum(0).tolist()
+        return tuple(slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True))
+
+    def decompose(self, x: Tensor, *, check_finite: bool = True) -> Decomposition:
+        """Two thin products: the coefficients in the explicit columns, and what they leave.
+
+        Args:
+            x: (..., N, d), leading dimensions for many signals on the one graph. A real signal on a
+                complex operator becomes complex.
+            check_finite: look for NaN and infinity first.
+
+        Raises:
+            SignalError: wrong shape or dtype, or a value that is not finite.
+        """
+        x = self._checked(x, check_finite)
+        coefficients = self.vectors.mH @ x
+        remainder = None if self.rest is None else x - self.vectors @ coefficients
+        return Decomposition(self, x, coefficients, remainder)
+
+    def project(self, x: Tensor | Decomposition, j: int) -> Tensor:
+        """The projection of the signal on band j, counted from 0: same shape as the signal."""
+        if not 0 <= j < self.n_bands:
+            raise BandError(
+                f"There is no band {j}: the bands are numbered 0 to {self.n_bands - 1}."
+            )
+        parts = self.decompose(x) if isinstance(x, Tensor) else x
+        if j == self.rest and parts.remainder is not None:
+            return parts.remainder
+        return self.vectors[:, self.slices[j]] @ parts.coefficients[..., self.slices[j], :]
+
+    def projections(self, x: Tensor | Decomposition) -> Iterator[Tensor]:
+        """The projections on all bands, one at a time: only one is in memory."""
+        parts = self.decompose(x) if isinstance(x, Tensor) else x
+        return (self.project(parts, j) for j in range(self.n_bands))
+
+    def __repr__(self) -> str:
+        return (
+            f"Projector({self.bands}, complement={self.complement}, num_nodes={self.num_nodes}, "
+            f"dimension={self.dimension.tolist()})"
+        )
+
+    def _checked(self, x: Tensor, check_finite: bool) -> Tensor:
+        if x.ndim < 2 or x.shape[-2] != self.num_nodes:
+            raise SignalError(
+                f"The signal must have the shape (..., {self.num_nodes}, channels), "
+                f"not {tuple(x.shape)}."
+            )
+        if self.dtype.is_complex and not x.is_complex():
+            x = x.to(x.dtype.to_complex()) if x.is_floating_point() else x
+        if x.dtype != self.dtype:
+            raise SignalError(
+                f"The signal is {x.dtype}, the projector {self.dtype}: use "
+                "projector.to(x.dtype), or convert the signal."
+            )
+        if check_finite and not torch.isfinite(x).all():
+            where = (~torch.isfinite(x)).nonzero()[0].tolist()
+            raise SignalError(f"The signal has the value {x[tuple(where)].item()} at {where}.")
+        return x

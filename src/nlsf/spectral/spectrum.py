@@ -1,0 +1,160 @@
+"""The `Spectrum` of a shift operator: eigenpairs, their accuracy, and their eigenspaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from nlsf.spectral.shift import Order
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    r"""The leading eigenpairs :math:`\Delta V = V \Lambda` of a shift operator, all or some.
+
+    A spectrum is data: it carries no gradient, and no eigenspace in it is cut. Two neighbouring
+    eigenvalues belong to one eigenspace when they differ by at most ``gap_tol``; only the kernel of
+    a Laplacian, which is known exactly from the connected components, is never merged with others.
+
+    Attributes:
+        values: (k,), float64 always, leading first.
+        vectors: (N, k), orthonormal columns, real or complex.
+        residuals: (k,), :math:`\|\Delta v_i - \lambda_i v_i\|_2`.
+        far: the eigenvalue at the other end of the spectrum, known even when k < N.
+        reach: every eigenpair with a frequency up to this one is here; infinite when all are.
+        gap_tol: absolute distance below which two eigenvalues count as equal.
+        nullity: how many of the leading values are exact zeros with an analytic kernel; 0 where the
+            kernel was not known in advance.
+        name: the operator's name.
+        order: whether ``values`` ascend (Laplacians) or descend (adjacency).
+        solver: how it was computed.
+    """
+
+    values: Tensor
+    vectors: Tensor
+    residuals: Tensor
+    far: float
+    reach: float
+    gap_tol: float
+    nullity: int = 0
+    name: str = "custom"
+    order: Order = "ascending"
+    solver: str = "dense"
+
+    @property
+    def num_nodes(self) -> int:
+        """N, the number of nodes."""
+        return self.vectors.shape[0]
+
+    @property
+    def num_pairs(self) -> int:
+        """k, the number of eigenpairs at hand."""
+        return self.vectors.shape[1]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all N eigenpairs are here."""
+        return self.num_pairs == self.num_nodes
+
+    @property
+    def lam_max(self) -> float:
+        """The largest eigenvalue of the operator (not only of the pairs at hand)."""
+        if self.order == "ascending":
+            return self.far
+        return float(self.values[0]) if self.num_pairs else 0.0
+
+    @property
+    def lam_min(self) -> float:
+        """The smallest eigenvalue of the operator."""
+        if self.order == "descending":
+            return self.far
+        return float(self.values[0]) if self.num_pairs else 0.0
+
+    @property
+    def origin(self) -> float:
+        """The eigenvalue that has frequency 0: 0 for a Laplacian, lam_max for an adjacency."""
+        if self.order == "descending":
+            return self.lam_max
+        return self.lam_min if self.lam_min < -self.gap_tol else 0.0
+
+    @property
+    def bandwidth(self) -> float:
+        """The largest frequency; bands partition [0, bandwidth]. lam_max for a Laplacian."""
+        return abs(self.far - self.origin)
+
+    @cached_property
+    def frequencies(self) -> Tensor:
+        r"""(k,), :math:`|\lambda - origin|`, ascending; for a Laplacian the eigenvalues."""
+        sign = 1.0 if self.order == "ascending" else -1.0
+        return (sign * (self.values - self.origin)).clamp(min=0.0)
+
+    @cached_property
+    def eigenspaces(self) -> Tensor:
+        """(k,), int64: the number of the eigenspace that each column belongs to, from 0."""
+        return eigenspace_ids(self.values, self.gap_tol, self.nullity)
+
+    @property
+    def num_eigenspaces(self) -> int:
+        """How many eigenspaces are at hand."""
+        return int(self.eigenspaces[-1]) + 1 if self.num_pairs else 0
+
+    @cached_property
+    def multiplicities(self) -> Tensor:
+        """(number of eigenspaces,), int64: the dimension of each."""
+        return torch.bincount(self.eigenspaces, minlength=0)
+
+    @cached_property
+    def eigenspace_frequencies(self) -> Tensor:
+        """(number of eigenspaces,): the mean frequency of each, which stands for all its copies."""
+        count = self.multiplicities.to(self.frequencies)
+        return torch.zeros_like(count).index_add(0, self.eigenspaces, self.frequencies) / count
+
+    def to(
+        self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
+    ) -> Spectrum:
+        """The same spectrum with vectors of another precision or on another device.
+
+        The eigenvalues stay in float64: which band one belongs to must not depend on the precision
+        of the training. A real dtype asked of complex vectors sets the precision of their parts.
+        """
+        if dtype is not None and self.vectors.is_complex() and not dtype.is_complex:
+            dtype = dtype.to_complex()
+        return replace(
+            self,
+            values=self.values.to(device=device),
+            vectors=self.vectors.to(dtype=dtype, device=device),
+            residuals=self.residuals.to(device=device),
+        )
+
+    def permute(self, permutation: Tensor) -> Spectrum:
+        """The spectrum of the graph whose node i is this one's node ``permutation[i]``."""
+        return replace(self, vectors=self.vectors[permutation])
+
+    def __repr__(self) -> str:
+        residual = float(self.residuals.max()) if self.num_pairs else 0.0
+        return (
+            f"Spectrum({self.name}, num_nodes={self.num_nodes}, num_pairs={self.num_pairs}, "
+            f"num_eigenspaces={self.num_eigenspaces}, lam_max={self.lam_max:.6g}, "
+            f"residual={residual:.1e}, solver={self.solver!r})"
+        )
+
+
+def eigenspace_ids(values: Tensor, gap_tol: float, nullity: int = 0) -> Tensor:
+    """Numbers the eigenspaces of sorted eigenvalues: a new one starts after a gap > ``gap_tol``.
+
+    Args:
+        values: (k,), sorted in either direction.
+        gap_tol: absolute tolerance.
+        nullity: the first so many values are one eigenspace, whatever follows.
+
+    Returns:
+        (k,), int64, from 0.
+    """
+    starts = torch.zeros(values.shape[0], dtype=torch.bool, device=values.device)
+    starts[1:] = values.diff().abs() > gap_tol
+    if 0 < nullity < values.shape[0]:
+        starts[nullity] = True
+    return starts.cumsum(0)

@@ -1,0 +1,209 @@
+"""Analysis and synthesis: from signals to invariant coefficients and back (Sec. 3.3)."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from nlsf.errors import SignalError
+from nlsf.spectral.projector import Decomposition, Projector
+
+Form: TypeAlias = Literal["diagonal", "bandwise", "full"]
+
+
+def analyze(
+    x: Tensor | Decomposition,
+    projector: Projector | None = None,
+    *,
+    p: float = 2.0,
+    normalize: bool = False,
+) -> Tensor:
+    r"""The norm of every channel in every band (Eq. 2 and 3).
+
+    .. math::
+        \mathcal{A}(\Delta, X)_{j, c} = \| P_j X_{:, c} \|_p
+
+    Unitary maps that commute with the bands do not change it for p = 2. No other L_p norm is kept
+    by unitary maps: for those only the permutation of nodes leaves it as it is.
+
+    Args:
+        x: (..., N, d), or a `Decomposition` of it.
+        projector: the bands; not needed with a `Decomposition`.
+        p: the norm, at least 1, ``math.inf`` allowed. Anything but 2 looks at one projection of
+            (..., N, d) after the other.
+        normalize: divide by :math:`N^{1/p}`, so that the norm of a constant signal does not depend
+            on the size of the graph.
+
+    Returns:
+        (..., B, d), real and not negative; the gradient of a zero norm is 0.
+
+    Raises:
+        SignalError: wrong shape or dtype, a value that is not finite, or p below 1.
+    """
+    parts = _decomposition(x, projector)
+    if not p >= 1:
+        raise SignalError(f"p must be at least 1, not {p!r}.")
+    if p == 2:
+        norm = _root(_energies(parts))
+    else:
+        bands = [_lp_norm(part, p) for part in parts.projector.projections(parts)]
+        norm = torch.stack(bands, dim=-2)
+    if normalize:
+        norm = norm / max(parts.projector.num_nodes, 1) ** (1 / p)
+    return norm
+
+
+def synthesize(
+    r: Tensor,
+    x: Tensor | Decomposition,
+    projector: Projector | None = None,
+    *,
+    form: Form = "diagonal",
+    a: float = 1.0,
+    eps: float = 1e-6,
+    p: float = 2.0,
+    normalize: bool = False,
+    norms: Tensor | None = None,
+) -> Tensor:
+    r"""A signal from spectral coefficients, with the given signal's projections as basis.
+
+    With :math:`Q_j = P_j X / (\|P_j X\|^a + e)`, channel by channel, and :math:`0^0 = 1`:
+
+    .. math::
+        \text{diagonal (App. C.1):} \quad Y = \sum_j r_j \odot Q_j, \qquad
+        \text{bandwise (App. F.6):} \quad Y = \sum_j Q_j R_j, \qquad
+        \text{full (Eq. 2, 3):} \quad Y = [Q_1, \dots, Q_B] R .
+
+    The normalisation goes into the coefficients, so that for every form two thin products remain
+    and nothing of the size N x B d is built.
+
+    Args:
+        r: the coefficients: diagonal (..., B, d); bandwise (..., B, d, d'); full
+            (..., B d, B d').
+        x: (..., N, d), or a `Decomposition` of it.
+        projector: the bands; not needed with a `Decomposition`.
+        form: which of the three.
+        a: exponent of the norm, 0 to 1.
+        eps: the e in the denominator, positive.
+        p: the norm in the denominator.
+        normalize: divide that norm by :math:`N^{1/p}`.
+        norms: what `analyze` gave for the same x, p and normalize, if it is at hand.
+
+    Returns:
+        diagonal (..., N, d); bandwise (..., N, d'); full (..., N, B d').
+
+    Raises:
+        SignalError: shapes that do not fit, a outside [0, 1], or eps that is not positive.
+    """
+    parts = _decomposition(x, projector)
+    if not 0 <= a <= 1:
+        raise SignalError(f"The exponent a must lie between 0 and 1, not {a!r}.")
+    if not eps > 0:
+        raise SignalError(f"eps must be positive, not {eps!r}.")
+    if norms is None:
+        norms = analyze(parts, p=p, normalize=normalize)
+    scale = 1 / (_power(norms, a) + eps)
+    n_bands, channels = norms.shape[-2:]
+
+    if form == "diagonal":
+        _check_shape(r, (n_bands, channels), form)
+        return _diagonal(parts, r * scale)
+    if form == "bandwise":
+        _check_shape(r, (n_bands, channels, None), form)
+        return _mixing(parts, scale, r)
+    if form == "full":
+        _check_shape(r, (n_bands * channels, None), form)
+        return _mixing(parts, scale, r.unflatten(-2, (n_bands, channels)))
+    raise SignalError(f"form must be 'diagonal', 'bandwise' or 'full', not {form!r}.")
+
+
+def _decomposition(x: Tensor | Decomposition, projector: Projector | None) -> Decomposition:
+    if isinstance(x, Decomposition):
+        return x
+    if projector is None:
+        raise SignalError("A signal needs a projector: analyze(x, projector).")
+    return projector.decompose(x)
+
+
+def _energies(parts: Decomposition) -> Tensor:
+    """Squared norms (..., B, d): sums of squared coefficients over the columns of each band."""
+    projector = parts.projector
+    squares = _square(parts.coefficients)
+    shape = (*squares.shape[:-2], projector.n_bands, squares.shape[-1])
+    energies = squares.new_zeros(shape).index_add(-2, projector.band, squares)
+    if projector.rest is None or parts.remainder is None:
+        return energies
+    # ||X||^2 minus the other bands would save a product, but cancels: see docs/decisions.md.
+    rest = _square(parts.remainder).sum(-2, keepdim=True)
+    index = torch.tensor([projector.rest], device=rest.device)
+    return energies.index_add(-2, index, rest)
+
+
+def _diagonal(parts: Decomposition, gain: Tensor) -> Tensor:
+    projector = parts.projector
+    gain = gain.to(parts.coefficients.dtype)
+    y = projector.vectors @ (parts.coefficients * gain[..., projector.band, :])
+    if projector.rest is not None and parts.remainder is not None:
+        y = y + parts.remainder * gain[..., projector.rest, None, :]
+    return y
+
+
+def _mixing(parts: Decomposition, scale: Tensor, r: Tensor) -> Tensor:
+    projector = parts.projector
+    r = (r * scale.unsqueeze(-1)).to(parts.coefficients.dtype)
+    mixed = [
+        parts.coefficients[..., columns, :] @ r[..., j, :, :]
+        for j, columns in enumerate(projector.slices)
+    ]
+    y = projector.vectors @ torch.cat(mixed, dim=-2)
+    if projector.rest is not None and parts.remainder is not None:
+        y = y + parts.remainder @ r[..., projector.rest, :, :]
+    return y
+
+
+def _square(x: Tensor) -> Tensor:
+    return x.real.square() + x.imag.square() if x.is_complex() else x.square()
+
+
+def _root(energy: Tensor) -> Tensor:
+    """The square root with gradient 0 at 0."""
+    positive = energy > 0
+    return torch.where(positive, torch.where(positive, energy, 1.0).sqrt(), 0.0)
+
+
+def _power(norm: Tensor, a: float) -> Tensor:
+    """norm^a with 0^0 = 1 and gradient 0 at 0."""
+    if a == 0:
+        return torch.ones_like(norm)
+    positive = norm > 0
+    return torch.where(positive, torch.where(positive, norm, 1.0) ** a, 0.0)
+
+
+def _lp_norm(x: Tensor, p: float) -> Tensor:
+    """L_p norm over the nodes (..., d), scaled by the largest entry so that no power overflows."""
+    size = x.abs()
+    if x.shape[-2] == 0:
+        return size.sum(-2)
+    largest = size.amax(-2, keepdim=True)
+    if p == float("inf"):
+        return largest.squeeze(-2)
+    largest = largest.detach()
+    unit = torch.where(largest > 0, largest, 1.0)
+    total = (size / unit).pow(p).sum(-2)
+    positive = total > 0
+    root = torch.where(positive, torch.where(positive, total, 1.0).pow(1 / p), 0.0)
+    return root * unit.squeeze(-2)
+
+
+def _check_shape(r: Tensor, expected: tuple[int | None, ...], form: str) -> None:
+    got = r.shape[-len(expected) :]
+    if r.ndim < len(expected) or any(
+        e is not None and e != g for e, g in zip(expected, got, strict=True)
+    ):
+        wanted = ", ".join("d'" if e is None else str(e) for e in expected)
+        raise SignalError(
+            f"The coefficients of the {form} form must have the shape (..., {wanted}), "
+            f"not {tuple(r.shape)}."
+        )
