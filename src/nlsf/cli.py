@@ -80,6 +80,8 @@ def spectrum(
     from nlsf.spectral import DyadicBands
 
     console = Console()
+    path = output or Path("nlsf-out") / f"{data}-spectrum.svg"
+    path.parent.mkdir(parents=True, exist_ok=True)  # before the work, so that nothing is lost
     dyadic = DyadicBands(r=rate, S=bands)
     with console.status("Loading PyTorch and the data ..."):
         from nlsf.data import digits
@@ -96,12 +98,13 @@ def spectrum(
         with console.status(f"Eigendecomposition of {shift.name} ..."):
             spectra.append(partial_eigh(shift, cache=cache))
         _print_spectrum(console, spectra[-1], dyadic, graph.x)
-    path = output or Path("nlsf-out") / f"{data}-spectrum.svg"
     try:
         from nlsf.plotting import plot_spectra
 
         with console.status("Drawing ..."):
-            plot_spectra(spectra, dyadic, graph.x, path, title=f"{data}, {bands} dyadic bands (r = {rate:g})")
+            plot_spectra(
+                spectra, dyadic, graph.x, path, title=f"{data}, {bands} dyadic bands (r = {rate:g})"
+            )
         console.print(f"Picture: [bold]{path}[/]")
     except ModuleNotFoundError as error:
         console.print(f"No picture: {error.name} is missing. pip install 'nlsf\\[plot]'")
@@ -132,3 +135,7 @@ def _unknown(what: str, name: str, known: tuple[str, ...]) -> NoReturn:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."
     raise typer.BadParameter(f"there is no {what} {name!r}.{hint}")
+
+
+if __name__ == "__main__":
+    main()

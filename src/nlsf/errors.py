@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 __all__ = [
     "BandError",
     "CacheWarning",
+    "DataError",
     "GraphError",
     "MemoryBudgetError",
     "NLSFError",
@@ -33,6 +34,10 @@ class GraphError(NLSFError, ValueError):
 
 class NotSymmetricError(GraphError):
     """The operator is not Hermitian, so it has no orthogonal eigenspaces."""
+
+
+class DataError(NLSFError, FileNotFoundError):
+    """A data file is not where it should be; the message says where to put it."""
 
 
 class SignalError(NLSFError, ValueError):

@@ -132,7 +132,8 @@ CacheArgument: TypeAlias = Union[bool, str, "os.PathLike[str]", SpectrumCache, N
 def _read(path: Path, key: str) -> Spectrum:
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
-        tensors = {name: file.get_tensor(name) for name in _TENSORS}
+        # A copy: what get_tensor gives is mapped from the file, and dies with it.
+        tensors = {name: file.get_tensor(name).clone() for name in _TENSORS}
     if metadata["key"] != key:
         raise ValueError("it holds another spectrum")
     if metadata["sha256"] != _digest(tensors, metadata["fields"]):

@@ -3,13 +3,13 @@ r"""Filters that make the low end of a spectrum stand out, and the choice betwee
 A filter is a function of a Hermitian matrix A that is large on the wanted (lowest) eigenvalues and
 small on the others. Two of them complement each other:
 
-* the *Chebyshev* filter :math:`T_d((A - c)/e)` needs only products with A, and its degree grows like
-  the square root of (width of the spectrum) / (wanted eigenvalues): right for expanders;
-* the *solve* filter :math:`(A - \sigma)^{-1}` needs a sparse factorisation: right for graphs with
-  small separators (roads, meshes, point clouds, trees), whose low eigenvalues are tiny.
+* the *Chebyshev* filter :math:`T_d((A - c)/e)` needs only products with A, and its degree grows
+  like the square root of (width of the spectrum) / (wanted eigenvalues): right for expanders;
+* the *solve* filter, the same of :math:`(A - \sigma)^{-1}`, needs a sparse factorisation: right for
+  graphs with small separators (paths, trees, roads, large meshes), whose low eigenvalues are tiny.
 
-:func:`estimate_fill` predicts the size of the factor *before* it is computed, because SuperLU cannot
-be interrupted once it runs out of memory or time.
+:func:`estimate_fill` predicts the size of the factor *before* it is computed, because SuperLU
+cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Operator:
     """A Hermitian sparse matrix, renumbered for locality, with fast products and filters.
 
     Neighbouring nodes get neighbouring numbers (reverse Cuthill-McKee): on a point cloud of 200,000
-    nodes this alone makes a product five times faster. Products go through torch's CSR kernel (MKL),
-    which is twice as fast as SciPy's on one thread and accumulates in place.
+    nodes this alone makes a product five times faster. Products go through torch's CSR kernel
+    (MKL), which is twice as fast as SciPy's on one thread and accumulates in place.
 
     Args:
         matrix: (n, n) Hermitian, float64 or complex128.
@@ -79,7 +79,8 @@ class Operator:
     @property
     def dtype(self) -> np.dtype[Any]:
         """float64 or complex128."""
-        return np.dtype(self.matrix.dtype)
+        kind: np.dtype[Any] = np.dtype(self.matrix.dtype)
+        return kind
 
     def _wrap(self, data: Array) -> torch.Tensor | None:
         if not torch.backends.mkl.is_available():
@@ -94,7 +95,7 @@ class Operator:
             )
 
     def _accumulate(self, block: Array, onto: Array, scale: float, keep: float) -> None:
-        """onto <- keep * onto + scale * (shifted A) @ block, all (n, b) and row major."""
+        """Compute onto <- keep * onto + scale * (shifted A) @ block, all (n, b) and row major."""
         self.products += block.shape[1]
         if self._tensor is None:
             shifted = sp.csr_array(
@@ -118,7 +119,15 @@ class Operator:
         self._accumulate(np.ascontiguousarray(block), out, 1.0, 0.0)
         return out
 
-    def chebyshev(self, block: Array, low: float, high: float, degree: int) -> Array:
+    def chebyshev(
+        self,
+        block: Array,
+        low: float,
+        high: float,
+        degree: int,
+        deflated: Array | None = None,
+        period: int = 1,
+    ) -> Array:
         """T_degree((A - c)/e) @ block with [c - e, c + e] = [low, high], the damped interval.
 
         Args:
@@ -126,6 +135,8 @@ class Operator:
             low: lower edge of the damped interval; eigenvalues below it are amplified.
             high: upper edge, at least the largest eigenvalue.
             degree: at least 1.
+            deflated: (n, m) orthonormal basis of an invariant subspace to keep out of the result.
+            period: number of steps after which that subspace is projected out again.
 
         Returns:
             (n, b), row major.
@@ -135,17 +146,25 @@ class Operator:
         previous = np.array(block, dtype=self.dtype, order="C")
         current = np.zeros_like(previous)
         self._accumulate(previous, current, 1 / half, 0.0)
-        for _ in range(degree - 1):
+        for step in range(1, degree):
             self._accumulate(current, previous, 2 / half, -1.0)
             previous, current = current, previous
+            if deflated is not None and step % period == 0:
+                previous -= deflated @ (deflated.conj().T @ previous)
+                current -= deflated @ (deflated.conj().T @ current)
         return current
 
 
-def chebyshev_degree(value: float, low: float, high: float, gain: float) -> int:
-    """Smallest degree d with |T_d| >= gain at `value`, which lies below the interval [low, high]."""
-    argument = 1 + 2 * max(low - value, 0.0) / (high - low)
-    growth = float(np.arccosh(argument))
-    return int(np.ceil(np.arccosh(gain) / growth)) if growth > 0 else np.iinfo(np.int32).max
+def chebyshev_degree(argument: float, gain: float) -> int:
+    """Smallest degree d with T_d(argument) >= gain, for an argument of at least 1."""
+    growth = float(np.arccosh(max(argument, 1.0)))
+    return int(np.ceil(np.arccosh(gain) / growth)) if growth > 1e-9 else np.iinfo(np.int32).max
+
+
+def chebyshev_gain(argument: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
+    """T_degree(argument) for arguments of at least 1 (smaller ones count as 1), below 1e300."""
+    growth = np.arccosh(np.maximum(argument, 1.0))
+    return np.asarray(np.cosh(np.minimum(degree * growth, 690.0)))
 
 
 @dataclass(frozen=True)
@@ -178,8 +197,8 @@ def probe_spectrum(
 ) -> Probe:
     """Estimate the spectral density by Lanczos quadrature with a few random starts.
 
-    For a random unit vector q, the mean of q* f(A) q is trace f(A) / n, and Lanczos gives a Gauss rule
-    for it: its nodes are the Ritz values, its weights the squared first components.
+    For a random unit vector q, the mean of q* f(A) q is trace f(A) / n, and Lanczos gives a Gauss
+    rule for it: its nodes are the Ritz values, its weights the squared first components.
 
     Args:
         operator: the matrix, n rows.
@@ -250,10 +269,10 @@ def _level_sizes(matrix: sp.csr_array, start: int) -> tuple[NDArray[np.int64], i
 def estimate_fill(matrix: sp.csr_array) -> float:
     """Predict the number of entries of a sparse Cholesky-like factor L.
 
-    With w the largest breadth-first level of the 2-core seen from its periphery (an upper bound of a
-    separator), nested dissection gives about w^2 log2(n / w) entries beside the matrix itself. Measured
-    against SuperLU the estimate is within a factor of 2.5 on meshes and point clouds; it is too high
-    (the safe side) on small-world and preferential-attachment graphs.
+    With w the largest breadth-first level of the 2-core seen from its periphery (an upper bound of
+    a separator), nested dissection gives about w^2 log2(n / w) entries beside the matrix itself.
+    Measured against SuperLU the estimate is within a factor of 2.5 on meshes and point clouds; it
+    is too high (the safe side) on small-world and preferential-attachment graphs.
 
     Args:
         matrix: (n, n) symmetric pattern with or without a diagonal.
@@ -264,7 +283,7 @@ def estimate_fill(matrix: sp.csr_array) -> float:
     graph = sp.csr_array(
         (np.ones(int(off.sum())), (pattern.row[off], pattern.col[off])), shape=(n, n)
     )
-    base = graph.nnz / 2 + n
+    base = float(graph.nnz / 2 + n)
     core = _two_core(graph)
     if core.shape[0] < 2:
         return base
@@ -285,31 +304,108 @@ def _factorise(operator: Operator, shift: float) -> SuperLU:
     )
 
 
+class ChebyshevFilter:
+    """T_d of A itself, mapped so that [edge, high] becomes [-1, 1]; d products a column.
+
+    Args:
+        operator: the matrix.
+        high: upper bound of its spectrum.
+    """
+
+    name = "chebyshev"
+    degrees = (6, 600)
+
+    def __init__(self, operator: Operator, high: float) -> None:
+        self._operator, self._high = operator, high
+
+    def argument(self, values: NDArray[np.float64], edge: float) -> NDArray[np.float64]:
+        """Where eigenvalues are mapped to, with wanted ones (below the edge) above 1."""
+        return np.asarray(1 + 2 * (edge - values) / (self._high - edge))
+
+    def apply(
+        self, block: Array, edge: float, degree: int, deflated: Array | None, period: int
+    ) -> Array:
+        """Filter the columns of a block (n, b); see :meth:`Operator.chebyshev`."""
+        return self._operator.chebyshev(block, edge, self._high, degree, deflated, period)
+
+
 class SolveFilter:
-    """(A - shift I)^{-1}, by one sparse factorisation."""
+    """T_d of (A - shift I)^{-1}, mapped so that all values above the edge land in [-1, 1].
+
+    One sparse factorisation serves all columns; d solves a column. The polynomial makes the filter
+    selective where the inverse alone only halves what is unwanted, and solves are cheaper than the
+    orthogonalisation of more columns.
+
+    Args:
+        operator: the matrix.
+        shift: below the wanted eigenvalues.
+    """
+
+    name = "solve"
+    degrees = (1, 6)
 
     def __init__(self, operator: Operator, shift: float) -> None:
         self.shift = shift
+        self._operator = operator
         self._factor = _factorise(operator, shift)
 
-    def __call__(self, block: Array) -> Array:
-        """Solve for all columns, shapes (n, b) -> (n, b)."""
-        solution: Array = self._factor.solve(np.asfortranarray(block))
+    def argument(self, values: NDArray[np.float64], edge: float) -> NDArray[np.float64]:
+        """Where eigenvalues are mapped to, with wanted ones (below the edge) above 1."""
+        distance = np.maximum(values - self.shift, 1e-3 * (edge - self.shift))
+        return np.asarray(2 * (edge - self.shift) / distance - 1)
+
+    def apply(
+        self, block: Array, edge: float, degree: int, deflated: Array | None, period: int
+    ) -> Array:
+        """Filter the columns of a block (n, b); arguments as in :meth:`Operator.chebyshev`."""
+        scale = 2 * (edge - self.shift)
+        previous = np.asfortranarray(block)
+        current: Array = scale * self._solve(previous) - previous
+        for step in range(1, degree):
+            previous, current = current, 2 * (scale * self._solve(current) - current) - previous
+            if deflated is not None and step % period == 0:
+                previous -= deflated @ (deflated.conj().T @ previous)
+                current -= deflated @ (deflated.conj().T @ current)
+        return current
+
+    def _solve(self, block: Array) -> Array:
+        self._operator.products += block.shape[1]
+        solution: Array = self._factor.solve(block)
         return solution
+
+    @classmethod
+    def near(cls, operator: Operator, low: float, offset: float, width: float) -> SolveFilter:
+        """Shift to `offset` below `low`, or further if the shifted matrix is singular there.
+
+        Args:
+            operator: the matrix.
+            low: lower estimate of the smallest eigenvalue that is not deflated.
+            offset: wanted distance, of the order of the wanted eigenvalues: much smaller ones let
+                deflated vectors return with rounding errors, much larger ones converge slowly.
+            width: width of the spectrum.
+        """
+        for least in (1e-10, 1e-4):
+            try:
+                return cls(operator, low - max(offset, least * width))
+            except RuntimeError:  # SuperLU: exactly singular
+                continue
+        return cls(operator, low - 0.01 * width)
 
 
 def typical_low_value(operator: Operator, count: int, rng: np.random.Generator) -> float:
     """Order of magnitude of the count-th eigenvalue of a Laplacian, from hat functions on balls.
 
     On count disjoint balls of n / count nodes, the largest Rayleigh quotient of their hat functions
-    f(v) = r - dist(v, centre) bounds the count-th eigenvalue from above; here three balls stand for all.
+    f(v) = r - dist(v, centre) bounds the count-th eigenvalue from above; here three balls stand for
+    all.
 
     Args:
         operator: the matrix, n rows.
         count: index of the eigenvalue.
         rng: picks the centres.
     """
-    pattern = operator.matrix
+    matrix = operator.matrix
+    pattern = sp.csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
     quotients = []
     for centre in rng.integers(operator.size, size=3):
         order, parents = breadth_first_order(pattern, int(centre), directed=False)
@@ -324,12 +420,31 @@ def typical_low_value(operator: Operator, count: int, rng: np.random.Generator) 
     return float(np.median(quotients))
 
 
+def solve_is_cheaper(operator: Operator, fill: float, scale: float, width: float) -> bool:
+    """Compare measured costs per column of the two filters, factorisations included.
+
+    Args:
+        operator: the matrix.
+        fill: estimated entries of a factor.
+        scale: upper estimate of the largest wanted eigenvalue (above the lowest one); it is
+            divided by 4, about what :func:`typical_low_value` is too high.
+        width: width of the spectrum.
+    """
+    degree = 5.3 / np.arccosh(1 + 2 * max(scale, 1e-12 * width) / 4 / width)
+    product, solve, factorise = 0.4e-9, 2.5e-9, 0.3e-6  # seconds per entry, one thread
+    columns = 300
+    products = columns * degree * operator.matrix.nnz * product
+    solves = fill * (2 * factorise + 3 * columns * solve)
+    return bool(solves < products)
+
+
 def count_below(operator: Operator, shift: float, clearance: float) -> int | None:
     """Number of eigenvalues below `shift`, by Sylvester's law of inertia, or None if in doubt.
 
-    A - shift I = L D L* has as many negative pivots as A has eigenvalues below the shift. The pivots are
-    those of a matrix at a distance of about eps * max_i (|L| |D| |L*|)_ii, because nothing is pivoted for
-    stability: the count is trusted only while that is well below the distance to the nearest eigenvalue.
+    A - shift I = L D L* has as many negative pivots as A has eigenvalues below the shift. The
+    computed pivots are those of a matrix at a distance of about eps * max_i (|L| |D| |L*|)_ii,
+    because nothing is pivoted for stability: the count is trusted only while that is well below the
+    distance to the nearest eigenvalue.
 
     Args:
         operator: the matrix.

@@ -1,0 +1,186 @@
+"""What must hold for every operator, every family of bands, every precision and every graph."""
+
+import pytest
+import torch
+
+from cases import BANDS, DTYPES, GRAPHS, OPERATORS, projector, signal
+from nlsf.spectral import Projector, analyze, partial_eigh, synthesize
+from nlsf.testing import (
+    assert_basis_invariant,
+    assert_permutation_equivariant,
+    assert_permutation_invariant,
+    assert_shift_equivariant,
+    assert_shift_invariant,
+)
+
+every_case = pytest.mark.parametrize(
+    ("operator", "bands", "dtype"),
+    [(o, b, d) for o in OPERATORS for b in BANDS for d in DTYPES],
+)
+SOME = ["weighted", "torus", "two equal components", "star", "one edge and an isolated node"]
+EXACT = {"float32": 1e-5, "float64": 1e-10}
+
+
+def response(norms):
+    """A fixed nonlinear response, different in every band and channel."""
+    bands, channels = norms.shape[-2:]
+    ramp = torch.linspace(0.5, 1.5, bands * channels).reshape(bands, channels)
+    return torch.tanh(norms) + ramp.to(norms)
+
+
+def mixing(norms, out):
+    """Coefficients (..., B, d, out) that depend on all norms."""
+    column = torch.linspace(-1.0, 1.0, out).to(norms)
+    return torch.sin(norms.unsqueeze(-1) + column) + norms.mean((-2, -1))[..., None, None, None]
+
+
+def forms(norms):
+    """Coefficients of all three forms of synthesis."""
+    bands, channels = norms.shape[-2:]
+    full = mixing(norms, 2 * bands).reshape(*norms.shape[:-2], bands * channels, 2 * bands)
+    return {"diagonal": response(norms), "bandwise": mixing(norms, 4), "full": full}
+
+
+@every_case
+@pytest.mark.parametrize("complete", [False, True], ids=["partial", "complete"])
+def test_projections_partition_the_identity(operator, bands, dtype, complete):
+    tol = EXACT[dtype]
+    for graph in GRAPHS:
+        P = projector(operator, bands, dtype, graph, complete=complete)
+        eye = torch.eye(P.num_nodes, dtype=P.dtype)
+        parts = [p.clone() for p in P.projections(eye)]
+        assert len(parts) == P.n_bands == BANDS[bands].n_bands + 1
+        torch.testing.assert_close(sum(parts), eye, atol=tol, rtol=0)
+        used = [j for j in range(P.n_bands) if P.dimension[j] > 0]
+        assert all(not parts[j].any() for j in range(P.n_bands) if j not in used)
+        for j in used:
+            assert (parts[j] - parts[j].mH).abs().max() <= tol
+            assert abs(parts[j].diagonal().sum().real - P.dimension[j]) < 1e-3
+            for i in used:
+                expected = parts[j] if i == j else 0.0
+                assert (parts[j] @ parts[i] - expected).abs().max() <= tol
+
+
+@every_case
+def test_partial_and_complete_spectra_give_the_same_projections(operator, bands, dtype):
+    for graph in SOME:
+        some = projector(operator, bands, dtype, graph)
+        every = projector(operator, bands, dtype, graph, complete=True)
+        x = signal(some)
+        for a, b in zip(some.projections(x), every.projections(x), strict=True):
+            torch.testing.assert_close(a, b, atol=10 * EXACT[dtype], rtol=0)
+
+
+@every_case
+def test_leading_projections_are_those_without_the_complement(operator, bands, dtype):
+    for graph in SOME:
+        lead = projector(operator, bands, dtype, graph, complement=False)
+        full = projector(operator, bands, dtype, graph)
+        x = signal(full)
+        assert lead.n_bands == full.n_bands - 1
+        for a, b in zip(lead.projections(x), full.projections(x), strict=False):
+            torch.testing.assert_close(a, b, atol=10 * EXACT[dtype], rtol=0)
+
+
+@every_case
+@pytest.mark.parametrize("complement", [True, False], ids=["complement", "lead"])
+def test_analysis_is_invariant_and_keeps_the_energy(operator, bands, dtype, complement):
+    for graph in SOME:
+        P = projector(operator, bands, dtype, graph, complement=complement)
+        assert_shift_invariant(lambda x, P=P: analyze(x, P), P)
+        assert_shift_invariant(lambda x, P=P: analyze(x, P), P.spectrum)
+        x = signal(P)
+        if complement:
+            total = analyze(x, P).square().sum(-2)
+            torch.testing.assert_close(total, x.abs().square().sum(-2))
+
+
+@every_case
+@pytest.mark.parametrize("a", [0.0, 0.5, 1.0])
+def test_synthesis_is_equivariant_in_every_form(operator, bands, dtype, a):
+    for graph in SOME:
+        P = projector(operator, bands, dtype, graph)
+        for form in ("diagonal", "bandwise", "full"):
+
+            def layer(x, P=P, form=form):
+                return synthesize(forms(analyze(x, P))[form], x, P, form=form, a=a, eps=1e-3)
+
+            assert_shift_equivariant(layer, P, samples=2)
+            assert_shift_equivariant(layer, P.spectrum, samples=2)
+
+
+@every_case
+def test_the_basis_inside_an_eigenspace_does_not_matter(operator, bands, dtype):
+    def layer(x, spectrum):
+        P = Projector(spectrum, BANDS[bands])
+        return synthesize(response(analyze(x, P)), x, P, eps=1e-3)
+
+    for graph in GRAPHS:
+        shift = OPERATORS[operator](GRAPHS[graph])
+        spectrum = partial_eigh(shift, bands=BANDS[bands]).to(DTYPES[dtype])
+        assert_basis_invariant(layer, spectrum)
+
+
+@every_case
+def test_permutation_equivariance(operator, bands, dtype):
+    def build(shift):
+        spectrum = partial_eigh(shift, bands=BANDS[bands]).to(DTYPES[dtype])
+        return Projector(spectrum, BANDS[bands])
+
+    def layer(x, shift):
+        P = build(shift)
+        return synthesize(response(analyze(x, P)), x, P, eps=1e-3)
+
+    for graph in SOME:
+        shift = OPERATORS[operator](GRAPHS[graph])
+        x = signal(build(shift))
+        assert_permutation_equivariant(layer, shift, x)
+        for p in (1.0, 2.0, 3.0):
+            assert_permutation_invariant(
+                lambda x, shift, p=p: analyze(x, build(shift), p=p), shift, x
+            )
+
+
+@every_case
+def test_synthesis_is_an_isometry_and_analysis_its_adjoint(operator, bands, dtype):
+    """App. D.3: for a = 1, e -> 0, <S(r), x> = <r, A(x)> and |S(r)| = |r| where no band is zero."""
+    tol = {"float32": 1e-4, "float64": 1e-8}[dtype]
+    for graph in SOME:
+        P = projector(operator, bands, dtype, graph)
+        x = signal(P, channels=1)
+        norms = analyze(x, P)
+        r = response(norms) * (norms > 1e-3)
+        y = synthesize(r, x, P, a=1.0, eps=1e-12)
+        size = r.norm()
+        torch.testing.assert_close(torch.linalg.vector_norm(y).to(size), size, atol=tol, rtol=tol)
+        inner = (x.conj() * y).sum().real
+        torch.testing.assert_close(inner, (r * norms).sum(), atol=tol, rtol=tol)
+
+
+@every_case
+def test_leading_dimensions_are_signals_one_by_one(operator, bands, dtype):
+    P = projector(operator, bands, dtype, "torus")
+    x = signal(P, leading=(2, 3))
+    norms = analyze(x, P)
+    coefficients = forms(norms)
+    for form, r in coefficients.items():
+        many = synthesize(r, x, P, form=form, eps=1e-3)
+        for i in range(2):
+            for j in range(3):
+                torch.testing.assert_close(norms[i, j], analyze(x[i, j], P))
+                one = synthesize(r[i, j], x[i, j], P, form=form, eps=1e-3)
+                torch.testing.assert_close(many[i, j], one, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_every_hostile_graph_goes_through(operator, graph):
+    for bands in BANDS:
+        P = projector(operator, bands, "float64", graph)
+        x = signal(P)
+        norms = analyze(x, P)
+        assert norms.shape == (P.n_bands, 3)
+        assert torch.isfinite(norms).all()
+        assert (norms[P.dimension == 0] == 0).all(), "an empty band has coefficients of exactly 0"
+        for form, r in forms(norms).items() if P.num_nodes else ():
+            assert torch.isfinite(synthesize(r, x, P, form=form)).all()

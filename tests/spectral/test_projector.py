@@ -1,0 +1,76 @@
+import pytest
+import torch
+
+from cases import GRAPHS, projector, signal
+from nlsf.errors import BandError, SignalError
+from nlsf.spectral import DyadicBands, IndexBands, Projector, laplacian, partial_eigh
+
+TORUS = laplacian(GRAPHS["torus"])
+
+
+def test_the_implicit_band_saves_columns():
+    bands = DyadicBands(r=0.5, S=4)
+    spectrum = partial_eigh(TORUS)
+    P = Projector(spectrum, bands)
+    assert P.rest == int(P.dimension.argmax())
+    assert P.vectors.shape[1] == 16 - int(P.dimension.max())
+    some = Projector(partial_eigh(TORUS, k=1), IndexBands(J=1))
+    assert some.rest == 1
+    assert some.dimension.tolist() == [1, 15]
+
+
+def test_the_last_band_is_implicit_when_a_partial_spectrum_must_cover_everything():
+    bands = DyadicBands(r=0.5, S=4)
+    spectrum = partial_eigh(TORUS, bands=bands)
+    assert spectrum.num_pairs < 16
+    P = Projector(spectrum, bands)
+    assert P.rest == 3
+    assert P.dimension[4] == 0
+
+
+def test_a_real_signal_on_a_complex_operator_becomes_complex():
+    P = projector("magnetic N", "dyadic", "float64", "torus")
+    x = torch.randn(P.num_nodes, 2, dtype=torch.float64)
+    total = sum(P.projections(x))
+    assert total.is_complex()
+    torch.testing.assert_close(total.real, x)
+
+
+@pytest.mark.parametrize(
+    ("x", "says"),
+    [
+        (torch.zeros(16, dtype=torch.float64), r"\(\.\.\., 16, channels\), not \(16,\)"),
+        (torch.zeros(15, 3, dtype=torch.float64), r"not \(15, 3\)"),
+        (torch.zeros(16, 3), "torch.float32, the projector torch.float64"),
+        (torch.zeros(16, 3, dtype=torch.int64), "torch.int64"),
+        (torch.full((16, 3), torch.nan, dtype=torch.float64), r"value nan at \[0, 0\]"),
+        (torch.full((2, 16, 3), torch.inf, dtype=torch.float64), r"value inf at \[0, 0, 0\]"),
+    ],
+)
+def test_signals_that_do_not_fit_are_named(x, says):
+    P = projector("L", "dyadic", "float64", "torus")
+    with pytest.raises(SignalError, match=says):
+        P.decompose(x)
+
+
+def test_the_search_for_nan_can_be_left_out():
+    P = projector("L", "dyadic", "float64", "torus")
+    x = torch.full((16, 1), torch.nan, dtype=torch.float64)
+    assert P.decompose(x, check_finite=False).coefficients.isnan().all()
+
+
+def test_bands_are_numbered_from_zero():
+    P = projector("L", "dyadic", "float64", "torus")
+    with pytest.raises(BandError, match="0 to 6"):
+        P.project(signal(P), 7)
+
+
+def test_precision_and_repr():
+    P = projector("L", "dyadic", "float64", "torus").to(torch.float32)
+    assert P.dtype == torch.float32
+    assert "dimension=[1, 0, 0" in repr(P)
+
+
+def test_no_channels():
+    P = projector("N", "uniform", "float64", "torus")
+    assert P.project(signal(P, channels=0), 0).shape == (16, 0)
