@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from nlsf.spectral.solver import orthonormal_eigh
+
 Vectors = NDArray[Any]  # float64 or complex128
 
 
@@ -63,7 +65,8 @@ def solve_dense(
         values = matrix.diagonal()[nodes[:, 0]].real[:, None].astype(np.float64)
         vectors = np.ones((m, 1, 1), dtype=matrix.dtype)
     else:
-        values, vectors = np.linalg.eigh(matrix.toarray()[None] if whole else _stack(matrix, nodes))
+        blocks = matrix.toarray()[None] if whole else _stack(matrix, nodes)
+        values, vectors = orthonormal_eigh(blocks)
     if kernel:
         values[:, 0] = 0.0
     return Piece(nodes, values, vectors)

@@ -15,7 +15,6 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from nlsf.errors import BandError, NumericalWarning, SpectrumError
 from nlsf.spectral.bands import Bands
-from nlsf.spectral.block_solver import NotConverged, TooManyPairs, lowest_eigenpairs
 from nlsf.spectral.cache import CacheArgument, SpectrumCache
 from nlsf.spectral.components import (
     Piece,
@@ -25,15 +24,15 @@ from nlsf.spectral.components import (
     solve_dense,
 )
 from nlsf.spectral.demand import Demand
-from nlsf.spectral.density import estimate_count
-from nlsf.spectral.memory import require_memory
+from nlsf.spectral.memory import memory_budget, require_memory
 from nlsf.spectral.shift import ShiftOperator
+from nlsf.spectral.solver import TooManyPairs, UnfinishedError, lowest_eigenpairs
 from nlsf.spectral.spectrum import Spectrum, eigenspace_ids
 
 SOLVER_VERSION = 1
 """Part of the cache key: raise it when the same request may give other numbers."""
 
-DENSE_LIMIT = 1000
+DENSE_LIMIT = 600
 """Components up to this size are solved densely: measured in docs/decisions.md."""
 
 DENSE_SHARE = 0.15
@@ -42,8 +41,11 @@ DENSE_SHARE = 0.15
 DENSE_RESCUE = 8000
 """The size up to which a dense solve steps in where the block method gives up."""
 
-_BLOCK_COPIES = 5
+_BLOCK_COPIES = 6
 """Arrays of N x (pairs) that the block method and the result keep at once."""
+
+_BLOCK_EXTRA = 32
+"""Columns that the block method keeps beyond the wanted ones."""
 
 
 def partial_eigh(
@@ -243,19 +245,11 @@ def _solve_large(
         if cut is None and count <= 0:
             return Piece(nodes[None], np.zeros((1, 1)), known[None], reach=0.0)
     below = None if cut is None else cut + request.gap
-    expected = float(count)
-    if below is not None:
-        expected = estimate_count(matrix, request.bounds, below, seed=request.seed)
-    if expected > DENSE_SHARE * size:
-        _require_dense(request, size, size)
-        return solve_dense(matrix, nodes[None], kernel=request.kernel, whole=True)
-    item = matrix.dtype.itemsize
-    require_memory(
-        int(_BLOCK_COPIES * (expected + 32) * size * item),
-        request.memory_limit,
-        f"About {expected:.0f} eigenpairs of a component with {size:,} nodes",
-        "Ask for fewer pairs or fewer bands, or raise memory_limit.",
-    )
+    if count > DENSE_SHARE * size:
+        return _dense_instead(request, matrix, nodes)
+    bytes_per_pair = _BLOCK_COPIES * size * matrix.dtype.itemsize
+    _require_pairs(request, size, count + _BLOCK_EXTRA, bytes_per_pair)
+    affordable = memory_budget(request.memory_limit) // bytes_per_pair
     try:
         found = lowest_eigenpairs(
             matrix,
@@ -265,11 +259,21 @@ def _solve_large(
             bounds=request.bounds,
             gap_tol=request.gap,
             tol=request.tol * request.shift.scale,
-            max_pairs=max(int(2 * DENSE_SHARE * size), int(2 * expected)),
+            max_pairs=min(max(int(2 * DENSE_SHARE * size), 2 * count), affordable),
             seed=request.seed,
         )
-    except (TooManyPairs, NotConverged) as error:
-        return _rescue(request, matrix, nodes, error)
+    except TooManyPairs as error:
+        if error.found > affordable and 2 * DENSE_SHARE * size > affordable:
+            _require_pairs(request, size, error.found, bytes_per_pair)
+        return _dense_instead(request, matrix, nodes)
+    except UnfinishedError as error:
+        if size <= DENSE_RESCUE:
+            return _dense_instead(request, matrix, nodes)
+        raise SpectrumError(
+            f"The block method gave up on a component with {size:,} nodes: {error}",
+            values=error.values,
+            residuals=error.residuals,
+        ) from error
     values, vectors = found.values, found.vectors
     if known is not None:
         values = np.concatenate([[0.0], values])
@@ -280,21 +284,19 @@ def _solve_large(
     return Piece(nodes[None], values[None], vectors[None], reach)
 
 
-def _rescue(
-    request: _Request,
-    matrix: sparse.csr_array,
-    nodes: NDArray[np.int64],
-    error: TooManyPairs | NotConverged,
-) -> Piece:
-    """A dense solve where the block method gave up and the component is small enough for it."""
-    if len(nodes) <= DENSE_RESCUE:
-        _require_dense(request, len(nodes), len(nodes))
-        return solve_dense(matrix, nodes[None], kernel=request.kernel, whole=True)
-    raise SpectrumError(
-        f"The block method gave up on a component with {len(nodes):,} nodes: {error}",
-        values=error.values,
-        residuals=error.residuals,
-    ) from error
+def _dense_instead(request: _Request, matrix: sparse.csr_array, nodes: NDArray[np.int64]) -> Piece:
+    """All eigenpairs of a component of which a block method would need too large a share."""
+    _require_dense(request, len(nodes), len(nodes))
+    return solve_dense(matrix, nodes[None], kernel=request.kernel, whole=True)
+
+
+def _require_pairs(request: _Request, size: int, pairs: int, bytes_per_pair: int) -> None:
+    require_memory(
+        pairs * bytes_per_pair,
+        request.memory_limit,
+        f"About {pairs:,} eigenpairs of a component with {size:,} nodes",
+        "Ask for fewer pairs or fewer bands, or raise memory_limit.",
+    )
 
 
 def _trusted(union: Union, request: _Request, nullity: int) -> int:

@@ -19,6 +19,11 @@ def available_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
+def memory_budget(limit: int | None) -> int:
+    """The limit that was given, or 80 % of what is available."""
+    return int(0.8 * available_memory()) if limit is None else limit
+
+
 def require_memory(needed: int, limit: int | None, what: str, instead: str) -> None:
     """Raises `MemoryBudgetError` with the estimate if ``needed`` bytes exceed the limit.
 
@@ -28,8 +33,7 @@ def require_memory(needed: int, limit: int | None, what: str, instead: str) -> N
         what: what would need them, the subject of the message.
         instead: what the user can do.
     """
-    if limit is None:
-        limit = int(0.8 * available_memory())
+    limit = memory_budget(limit)
     if needed > limit:
         raise MemoryBudgetError(
             f"{what} would need about {needed / 1e9:.3g} GB, and {limit / 1e9:.3g} GB may be used. "

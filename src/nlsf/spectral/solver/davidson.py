@@ -1,120 +1,35 @@
-r"""Lowest eigenpairs of a sparse Hermitian matrix, with every copy of a repeated eigenvalue.
-
-A Krylov method started from one vector sees one copy of a repeated eigenvalue; whether it meets the
-others is left to rounding, and tiny residuals do not tell. Three things are done against that here:
-
-1. a *block Davidson* iteration: an orthonormal basis V grows by blocks F(A) X, where X are the
-   lowest unconverged Ritz vectors and F is one of the filters of
-   :mod:`nlsf.spectral.spectral_filters`; converged pairs are locked lowest first and deflated;
-2. the iteration ends only when the next eigenvalue has been *seen* beyond the last eigenspace;
-3. then the number of pairs is *verified*: where a factorisation is affordable by an inertia count
-   (an exact statement), otherwise by a fresh random block, orthogonal to all that was found, and
-   filtered until a missed eigenvector would dominate it. What turns up is locked, and the
-   verification is repeated.
-"""
+"""The block Davidson iteration with a filter, locking and verification: `Davidson`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nlsf.spectral.spectral_filters import (
-    Array,
+from nlsf.spectral.solver.basis import Basis, orthonormal_eigh, orthonormalise, project_out
+from nlsf.spectral.solver.factorization import count_below
+from nlsf.spectral.solver.filters import (
     ChebyshevFilter,
-    Operator,
     SolveFilter,
     chebyshev_degree,
     chebyshev_gain,
-    count_below,
-    estimate_fill,
-    probe_spectrum,
-    solve_is_cheaper,
-    typical_low_value,
 )
-
-FilterName = Literal["solve", "chebyshev"]
-_Pairs = tuple[NDArray[np.float64], Array, NDArray[np.float64]]
+from nlsf.spectral.solver.operator import Array, Operator
+from nlsf.spectral.solver.unfinished import NotConverged, Pairs, TooManyPairs
 
 _LOCK = 0.3  # pairs are locked at this fraction of `tol`: the final rotation mixes their residuals
 _MAX_GAIN = 1e10  # beyond, the lowest Ritz vector would drown the rest of its block in rounding
 _DOUBT = 10.0  # a Ritz value is seen beyond a gap only if its residual is this much smaller
-_STEP_GAIN = 100.0
-_DENSE = 2000
-_FILL_SOLVE, _FILL_COUNT = 3e7, 3e6  # largest estimated factors for the filter, and to count only
+_STEP_GAIN = 100.0  # amplification of the last wanted value in one expansion of the basis
 
 
-@dataclass(frozen=True)
-class BlockSolution:
-    """Complete set of the lowest eigenpairs (outside the known ones).
-
-    Attributes:
-        values: (m,) ascending.
-        vectors: (n, m), orthonormal and orthogonal to the known vectors.
-        residuals: (m,) norms ||A v - value v||_2.
-        filter: "solve", "chebyshev", or "dense" where the matrix is not larger than the basis.
-        products: columns multiplied by A plus columns solved for.
-        certified: True if an inertia count (or a dense solver) confirmed the number of pairs.
-    """
-
-    values: NDArray[np.float64]
-    vectors: Array
-    residuals: NDArray[np.float64]
-    filter: str
-    products: int
-    certified: bool
-
-
-class _UnfinishedError(RuntimeError):
-    """Base of the errors that carry what is converged so far.
-
-    Attributes:
-        values: (m,) converged eigenvalues, not necessarily a complete set.
-        vectors: (n, m) their vectors.
-        residuals: (m,) norms of their residuals.
-    """
-
-    def __init__(self, message: str, pairs: _Pairs | None = None) -> None:
-        super().__init__(message)
-        if pairs is None:
-            pairs = (np.empty(0), np.empty((0, 0)), np.empty(0))
-        self.values: NDArray[np.float64] = pairs[0]
-        self.vectors: Array = pairs[1]
-        self.residuals: NDArray[np.float64] = pairs[2]
-
-
-class TooManyPairs(_UnfinishedError):  # noqa: N818 - a finding, not a fault
-    """The answer has more than `max_pairs` pairs, `found` at least; go dense instead."""
-
-    def __init__(self, found: int, pairs: _Pairs | None = None) -> None:
-        super().__init__(
-            f"The answer has {found} eigenpairs or more, which is above max_pairs: raise it, ask "
-            "for less, or use a dense solver.",
-            pairs,
-        )
-        self.found = found
-
-
-class NotConverged(_UnfinishedError):  # noqa: N818
-    """The work budget is spent."""
-
-    def __init__(self, pairs: _Pairs) -> None:
-        super().__init__(
-            f"Only {pairs[0].size} eigenpairs converged within the work budget: ask for fewer, "
-            "loosen tol, or use a dense solver.",
-            pairs,
-        )
-
-
-class _Exhausted(Exception):  # noqa: N818
+class Exhausted(Exception):  # noqa: N818
     """The basis would fill half of the space: a dense solver is the better tool."""
 
 
 @dataclass(frozen=True)
-class _Request:
+class Request:
     """What is asked for, and when a set of values answers it."""
 
     count: int | None
@@ -147,87 +62,11 @@ class _Request:
 
 
 @dataclass
-class _Basis:
-    """Orthonormal V (n, m), its image W = (I - Q Q*) A V, and H = V* W."""
-
-    vectors: Array
-    images: Array
-    projected: Array
-    size: int = 0
-
-    @staticmethod
-    def empty(n: int, capacity: int, dtype: np.dtype[np.generic]) -> _Basis:
-        shape = (n, capacity)
-        return _Basis(
-            np.empty(shape, dtype, order="F"),
-            np.empty(shape, dtype, order="F"),
-            np.zeros((capacity, capacity), dtype),
-        )
-
-    @property
-    def capacity(self) -> int:
-        return int(self.vectors.shape[1])
-
-    def append(self, vectors: Array, images: Array) -> None:
-        old, new = self.size, self.size + vectors.shape[1]
-        self.vectors[:, old:new], self.images[:, old:new] = vectors, images
-        cross = self.vectors[:, :new].conj().T @ images
-        self.projected[:new, old:new] = cross
-        self.projected[old:new, :old] = cross[:old].conj().T
-        inner = cross[old:]
-        self.projected[old:new, old:new] = (inner + inner.conj().T) / 2
-        self.size = new
-
-    def ritz(self) -> tuple[NDArray[np.float64], Array]:
-        values, rotation = np.linalg.eigh(self.projected[: self.size, : self.size])
-        return values, rotation
-
-    def rotated(self, rotation: Array, values: NDArray[np.float64], capacity: int) -> _Basis:
-        """Basis of the Ritz vectors V @ rotation, for which H is diagonal."""
-        kept = rotation.shape[1]
-        new = _Basis.empty(self.vectors.shape[0], max(capacity, kept), self.vectors.dtype)
-        new.vectors[:, :kept] = self.vectors[:, : self.size] @ rotation
-        new.images[:, :kept] = self.images[:, : self.size] @ rotation
-        new.projected[range(kept), range(kept)] = values
-        new.size = kept
-        return new
-
-
-def _project_out(block: Array, *bases: Array) -> None:
-    for basis in bases:
-        if basis.shape[1]:
-            block -= basis @ (basis.conj().T @ block)
-
-
-def _orthonormalise(block: Array, *bases: Array) -> Array:
-    """Orthonormal basis of the block's part outside the bases; vanishing directions are dropped.
-
-    Gram matrices instead of QR: five times faster for tall blocks, and repeated until a pass
-    changes little. What still shrinks in the third pass is rounding noise inside the bases (on a
-    symmetric graph even noise is symmetric), and is dropped.
-    """
-    for attempt in range(6):
-        floor = 1e-13 if attempt < 2 else 0.1
-        block = block / np.maximum(np.linalg.norm(block, axis=0), np.finfo(float).tiny)
-        _project_out(block, *bases)
-        left = np.linalg.norm(block, axis=0)
-        block = block[:, left > floor] / left[left > floor]
-        if not block.shape[1]:
-            break
-        weights, rotation = np.linalg.eigh(block.conj().T @ block)
-        alive = weights > floor * weights[-1]
-        block = block @ (rotation[:, alive] / np.sqrt(weights[alive]))
-        if left.min() > 0.7 and weights[0] > 0.7:
-            break
-    return block
-
-
-@dataclass
-class _Iteration:
+class Davidson:
     """State of the block Davidson iteration; `run` drives it to a verified answer."""
 
     operator: Operator
-    request: _Request
+    request: Request
     known: Array
     tol: float
     max_pairs: int
@@ -242,7 +81,7 @@ class _Iteration:
     known_values: NDArray[np.float64]
     locked: Array = field(init=False)
     values: NDArray[np.float64] = field(init=False)
-    basis: _Basis = field(init=False)
+    basis: Basis = field(init=False)
     settled: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     spare: float = 1.0  # grows when convergence is slow
     fresh: int = 0  # size of the last verification block
@@ -258,7 +97,7 @@ class _Iteration:
         self._set_edge(self.edge)
         self.first_edge = self.edge
         self.limit = n // 2 + self.block
-        self.basis = _Basis.empty(n, self._capacity(self.expected), dtype)
+        self.basis = Basis.empty(n, self._capacity(self.expected), dtype)
 
     def _keep(self, wanted: int) -> int:
         return wanted + int(self.spare * max(2 * self.block, wanted // 2))
@@ -270,20 +109,20 @@ class _Iteration:
     def _grow(self, block: Array) -> None:
         active = self.basis.vectors[:, : self.basis.size]
         if self.known.shape[1] + self.values.size + self.basis.size + block.shape[1] > self.limit:
-            raise _Exhausted
+            raise Exhausted
         columns = block.shape[1]
-        block = _orthonormalise(block, self.known, self.locked, active)
+        block = orthonormalise(block, self.known, self.locked, active)
         if not block.shape[1]:  # an invariant subspace: only chance leads out of it
-            block = _orthonormalise(self._random(columns), self.known, self.locked, active)
+            block = orthonormalise(self._random(columns), self.known, self.locked, active)
         images = self.operator.apply(block)
-        _project_out(images, self.locked)
+        project_out(images, self.locked)
         self.basis.append(block, images)
         self.spent += block.shape[1]
 
-    def _pairs(self) -> _Pairs:
-        return _finish(self.operator, self.locked)
+    def _pairs(self) -> Pairs:
+        return rayleigh_ritz(self.operator, self.locked)
 
-    def polished(self, cut: int) -> _Pairs:
+    def polished(self, cut: int) -> Pairs:
         """The lowest `cut` locked pairs, filtered again if the rotation left a residual above tol.
 
         Raises:
@@ -292,12 +131,12 @@ class _Iteration:
         order = np.argsort(self.values, kind="stable")[:cut]
         block, edge = self.locked[:, order], self.edge
         for _ in range(3):
-            pairs = _finish(self.operator, block)
+            pairs = rayleigh_ritz(self.operator, block)
             if pairs[2].max(initial=0.0) <= self.tol:
                 return pairs
             degree = self._degree(pairs[0][0], pairs[0][-1], _STEP_GAIN)
             block = self.filter.apply(block, edge, degree, self.known, self.filter.degrees[0])
-            block = _orthonormalise(block, self.known)
+            block = orthonormalise(block, self.known)
         raise NotConverged(pairs)
 
     def _random(self, columns: int) -> Array:
@@ -415,7 +254,7 @@ class _Iteration:
         self._set_edge(min(self.edge, max(self.first_edge, 2 * following - last)))
         gained = 1.0
         for _ in range(30):
-            block = _orthonormalise(block, self.known, self.locked)
+            block = orthonormalise(block, self.known, self.locked)
             # All below `last` is locked, and copies not seen yet may outgrow the rest at will.
             block, reached = self._filtered(block, last, last, needed / gained)
             gained *= max(reached, 1.1)
@@ -485,127 +324,13 @@ class _Iteration:
             self._grow(expansion)
 
 
-def _finish(operator: Operator, locked: Array) -> _Pairs:
+def rayleigh_ritz(operator: Operator, locked: Array) -> Pairs:
     """Rayleigh-Ritz on the locked vectors: values, vectors (original node order), residuals."""
     images = operator.apply(locked)
     small = locked.conj().T @ images
-    values, rotation = np.linalg.eigh((small + small.conj().T) / 2)
+    values, rotation = orthonormal_eigh((small + small.conj().T) / 2)
     vectors = locked @ rotation
     residuals = np.linalg.norm(images @ rotation - vectors * values, axis=0)
     restored = np.empty_like(vectors)
     restored[operator.order] = vectors
     return values, restored, residuals
-
-
-def _dense(A: sp.csr_array, request: _Request, known: Array, max_pairs: int) -> BlockSolution:
-    """All eigenpairs of a matrix that is not much larger than the basis would be.
-
-    Raises:
-        TooManyPairs: if the answer is too large, or the matrix: that is for the caller to decide.
-    """
-    n, m0 = known.shape
-    if n > _DENSE:
-        raise TooManyPairs(n // 4)
-    complement = np.linalg.qr(np.hstack([known, np.eye(n, dtype=A.dtype)]))[0][:, m0:n]
-    small = complement.conj().T @ (A @ complement)
-    values, rotation = np.linalg.eigh((small + small.conj().T) / 2)
-    cut = request.cut(values, np.inf)
-    assert cut is not None
-    if cut > max_pairs:
-        raise TooManyPairs(cut)
-    vectors = complement @ rotation[:, :cut]
-    residuals = np.linalg.norm(A @ vectors - vectors * values[:cut], axis=0)
-    return BlockSolution(values[:cut], vectors, residuals, "dense", n, True)
-
-
-def lowest_eigenpairs(
-    A: sp.csr_array,
-    *,
-    count: int | None = None,
-    below: float | None = None,
-    known: Array | None = None,
-    bounds: tuple[float, float],
-    gap_tol: float,
-    tol: float,
-    max_pairs: int,
-    seed: int = 0,
-    _filter: FilterName | None = None,
-) -> BlockSolution:
-    """Compute all eigenpairs at the low end of a sparse Hermitian matrix; see the module's text.
-
-    Args:
-        A: (n, n) Hermitian, float64 or complex128, best of one connected component.
-        count: return at least this many pairs, and the whole eigenspace of the last one; or
-        below: return all pairs with eigenvalue <= below, and the rest of the last one's eigenspace.
-        known: (n, m0) orthonormal exact eigenvectors to be left out (such as the null vector).
-        bounds: interval that encloses the spectrum.
-        gap_tol: values closer than this belong to one eigenspace (single linkage).
-        tol: bound of every residual norm, absolute.
-        max_pairs: largest number of pairs that may be returned.
-        seed: seed of the random start and verification blocks.
-
-    Returns:
-        Pairs such that no eigenvalue <= values[-1] + gap_tol is missing.
-
-    Raises:
-        ValueError: if not exactly one of count and below is given, or count exceeds n - m0.
-        TooManyPairs: if the answer has more than max_pairs pairs.
-        NotConverged: if the work budget does not suffice.
-    """
-    n = A.shape[0]
-    known = np.zeros((n, 0), A.dtype) if known is None else known.astype(A.dtype)
-    room = n - known.shape[1]
-    if (count is None) == (below is None):
-        raise ValueError("give exactly one of count and below")
-    if count is not None and not 1 <= count <= room:
-        raise ValueError(f"count must lie between 1 and {room}, got {count}")
-    if below is not None:
-        below += tol  # a value equal to the bound must not be lost to rounding
-    request = _Request(count, below, gap_tol)
-    if count is not None and count > max_pairs:
-        raise TooManyPairs(0)
-    rng = np.random.default_rng(seed)
-    if n <= 200 or (count is not None and 4 * count > n):
-        return _dense(A, request, known, max_pairs)
-    operator = Operator(A)
-    known = np.asfortranarray(known[operator.order])
-    probe = probe_spectrum(operator, known, bounds, rng)
-    expected = count if count is not None else int(probe.count_below(float(below or 0.0))) + 1
-    if 4 * expected > n:
-        return _dense(A, request, known[np.argsort(operator.order)], max_pairs)
-    fill = estimate_fill(operator.matrix)
-    scale = typical_low_value(operator, expected, rng) - probe.low
-    if _filter is None:
-        cheaper = solve_is_cheaper(operator, fill, scale, probe.high - probe.low)
-        _filter = "solve" if cheaper and fill <= _FILL_SOLVE else "chebyshev"
-    edge = probe.value_at(2.0 * expected + 16)
-    chosen: ChebyshevFilter | SolveFilter
-    if _filter == "solve":
-        chosen = SolveFilter.near(operator, probe.low, 0.1 * scale, bounds[1] - bounds[0])
-        edge = min(edge, probe.low + 2 * scale)
-    else:
-        chosen = ChebyshevFilter(operator, probe.high)
-    iteration = _Iteration(
-        operator,
-        request,
-        known,
-        tol,
-        max_pairs,
-        bounds,
-        rng,
-        chosen,
-        may_count=_filter == "solve" or fill <= _FILL_COUNT,
-        low=probe.low,
-        high=probe.high,
-        edge=max(edge, below if below is not None else -np.inf),
-        expected=expected,
-        known_values=np.einsum("ij,ij->j", known.conj(), operator.apply(known)).real
-        if known.shape[1]
-        else np.empty(0),
-    )
-    try:
-        cut, certified = iteration.run()
-    except _Exhausted:
-        return _dense(A, request, known[np.argsort(operator.order)], max_pairs)
-    values, vectors, residuals = iteration.polished(cut)
-    return BlockSolution(values, vectors, residuals, chosen.name, operator.products, certified)

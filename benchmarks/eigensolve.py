@@ -1,0 +1,179 @@
+"""Time, residual, peak memory and wrong eigenvalues of `partial_eigh` against SciPy's eigsh.
+
+    python benchmarks/eigensolve.py                 run what is missing, print the table
+    python benchmarks/eigensolve.py --only torus    only cases whose name contains "torus"
+    python benchmarks/eigensolve.py --table         print the table of the rows at hand
+
+Every measurement is a process of its own, so that peak memory is its own; the solvers of a case are
+interleaved and repeated, the table shows medians. All solve for the smallest eigenpairs of the
+normalised Laplacian, to a comparable residual. Eigenvalues count as wrong when another solver found
+a smaller one at the same place: Ritz values only err upwards, so the smaller one is there.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROWS = HERE / "results" / "eigensolve.jsonl"
+RESIDUAL = 1e-10
+SOLVERS = ("partial_eigh", "eigsh SA", "eigsh shift-invert")
+
+# name: (how to build it, k, repetitions, seconds after which a solver is stopped)
+CASES = {
+    "Cora": ("raw_graph('cora')", 128, 3, 120),
+    "Citeseer": ("raw_graph('citeseer')", 512, 3, 120),
+    "Pubmed": ("raw_graph('pubmed')", 64, 3, 180),
+    "Squirrel": ("raw_graph('squirrel')", 64, 3, 120),
+    "Cornell5": ("raw_graph('cornell5')", 64, 3, 180),
+    "torus 10^4": ("torus(100, 100)", 64, 3, 120),
+    "geometric 10^4": ("random_geometric(10_000)", 64, 3, 120),
+    "block model 10^4": ("block_model(10_000)", 64, 3, 120),
+    "preferential 10^4": ("preferential_attachment(10_000)", 64, 3, 120),
+    "torus 10^5": ("torus(316, 316)", 32, 1, 240),
+    "geometric 10^5": ("random_geometric(100_000)", 32, 1, 240),
+    "block model 10^5": ("block_model(100_000)", 32, 1, 240),
+    "preferential 10^5": ("preferential_attachment(100_000)", 32, 1, 240),
+    "geometric 10^6": ("random_geometric(1_000_000)", 16, 1, 900),
+    "block model 10^6": ("block_model(1_000_000)", 8, 1, 900),
+}
+
+
+def work(case, solver):
+    """Solves one case with one solver and prints a row."""
+    import numpy as np
+    from scipy.sparse.linalg import eigsh
+
+    from nlsf import data
+    from nlsf.spectral import laplacian, partial_eigh
+
+    recipe, k, _, _ = CASES[case]
+    shift = laplacian(eval(recipe, vars(data)), normalization="sym")
+    A, n = shift.matrix, shift.num_nodes
+    before = _resident()
+    start = time.perf_counter()
+    if solver == "partial_eigh":
+        spectrum = partial_eigh(shift, k=k, tol=RESIDUAL)
+        values, vectors = spectrum.values.numpy(), spectrum.vectors.numpy()
+    else:
+        v0 = np.random.default_rng(0).standard_normal(n)
+        how = {"which": "SA"} if solver == "eigsh SA" else {"sigma": -0.01}
+        values, vectors = eigsh(A, k, v0=v0, tol=RESIDUAL, **how)
+    seconds = time.perf_counter() - start
+    order = np.argsort(values)[:k]
+    values, vectors = values[order], vectors[:, order]
+    residual = np.linalg.norm(A @ vectors - vectors * values, axis=0).max()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    row = {
+        "n": n, "edges": int((A.nnz - n) // 2), "k": k, "seconds": seconds,
+        "residual": float(residual), "peak": max(peak - before, 0), "values": values.tolist(),
+    }  # fmt: skip
+    print(json.dumps(row))
+
+
+def _resident():
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def measure(case, solver, repetition):
+    """Runs one measurement in a process of its own and appends its row."""
+    limit = CASES[case][3]
+    row = {"case": case, "solver": solver, "repetition": repetition, "limit": limit}
+    command = [sys.executable, __file__, "--work", case, solver]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit + 60)
+        if done.returncode == 0:
+            row |= json.loads(done.stdout.splitlines()[-1])
+        else:
+            row["failed"] = (done.stderr.strip().splitlines() or ["killed"])[-1][:300]
+    except subprocess.TimeoutExpired:
+        row["failed"] = f"over {limit} s"
+    with ROWS.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+    result = row.get("failed") or "{:.2f} s".format(row["seconds"])
+    print(f"{case:20} {solver:20} {result}", flush=True)
+
+
+def read():
+    """The rows at hand by case and solver."""
+    rows = defaultdict(lambda: defaultdict(list))
+    if ROWS.exists():
+        for line in ROWS.read_text().splitlines():
+            row = json.loads(line)
+            rows[row["case"]][row["solver"]].append(row)
+    return rows
+
+
+def table():
+    """The rows at hand as Markdown."""
+    head = ["graph", "nodes", "edges", "k"]
+    head += [f"{s}: {c}" for s in SOLVERS for c in ("s", "MB", "residual", "wrong")]
+    lines = ["| " + " | ".join([*head, "ratio to SA", "to shift-invert"]) + " |"]
+    lines.append("|" + "---|" * (len(head) + 2))
+    for case, solvers in read().items():
+        good = {s: [r for r in rows if "values" in r] for s, rows in solvers.items()}
+        found = [r for rows in good.values() for r in rows]
+        if not found:
+            continue
+        lowest = [min(column) for column in zip(*(r["values"] for r in found), strict=True)]
+        cells = [case, f"{found[0]['n']:,}", f"{found[0]['edges']:,}", str(found[0]["k"])]
+        seconds = {}
+        for solver in SOLVERS:
+            if not good.get(solver):
+                why = solvers[solver][0]["failed"] if solvers.get(solver) else "not run"
+                cells += [why if "over" in why else "failed", "", "", ""]
+                continue
+            rows = good[solver]
+            seconds[solver] = statistics.median(r["seconds"] for r in rows)
+            wrong = max(
+                sum(v > t + 1e-7 for v, t in zip(r["values"], lowest, strict=True)) for r in rows
+            )
+            cells += [
+                f"{seconds[solver]:.2f}",
+                f"{statistics.median(r['peak'] for r in rows) / 1e6:.0f}",
+                f"{max(r['residual'] for r in rows):.0e}",
+                f"**{wrong}**" if wrong else "0",
+            ]
+        for solver in SOLVERS[1:]:
+            limit = CASES[case][3]
+            if solver in seconds:
+                cells.append(f"{seconds[solver] / seconds['partial_eigh']:.1f} x")
+            else:
+                cells.append(f"> {limit / seconds['partial_eigh']:.0f} x")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--work", nargs=2, metavar=("CASE", "SOLVER"))
+    arguments = parser.parse_args()
+    if arguments.work:
+        work(*arguments.work)
+        return
+    ROWS.parent.mkdir(exist_ok=True)
+    if not arguments.table:
+        done = read()
+        for case, (_, _, repetitions, _) in CASES.items():
+            for repetition in range(repetitions if arguments.only in case else 0):
+                for solver in SOLVERS:
+                    rows = done[case][solver]
+                    # One failure is enough: a time-out is not repeated.
+                    if len(rows) <= repetition and not any("failed" in r for r in rows):
+                        measure(case, solver, repetition)
+                        done = read()
+    print(table())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Accuracy of the complement's norm: computed from the remainder, or inferred by Pythagoras.
+
+    python benchmarks/remainder_norm.py
+
+Signals on the digits graph with a known share of their norm outside of 64 eigenspaces of N.
+"""
+
+import torch
+
+from nlsf.data import digits
+from nlsf.spectral import IndexBands, Projector, analyze, laplacian, partial_eigh
+
+
+def signal(projector, share):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(projector.num_nodes, 8, dtype=torch.float64, generator=generator)
+    low = x - projector.project(x, projector.rest)
+    rest = x - low
+    return low / low.norm(dim=0) + share * rest / rest.norm(dim=0)
+
+
+def main():
+    bands = IndexBands(64)
+    exact = Projector(partial_eigh(laplacian(digits(), normalization="sym"), bands=bands), bands)
+    print("| share of the norm | dtype | error, computed | error, Pythagoras |")
+    print("|---|---|---|---|")
+    for dtype in (torch.float64, torch.float32):
+        projector = exact.to(dtype)
+        for share in (1e-2, 1e-4, 1e-6):
+            x = signal(exact, share).to(dtype)
+            inside = (projector.vectors.mT @ x).square().sum(0)
+            inferred = (x.square().sum(0) - inside).clamp(min=0).sqrt()
+            computed = analyze(x, projector)[-1]
+            errors = [((n - share).abs().max() / share).item() for n in (computed, inferred)]
+            name = str(dtype).removeprefix("torch.")
+            print(f"| {share:.0e} | {name} | {errors[0]:.1e} | {errors[1]:.1e} |")
+
+
+if __name__ == "__main__":
+    main()
