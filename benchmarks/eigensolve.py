@@ -2,12 +2,14 @@
 
     python benchmarks/eigensolve.py                 run what is missing, print the table
     python benchmarks/eigensolve.py --only torus    only cases whose name contains "torus"
-    python benchmarks/eigensolve.py --table         print the table of the rows at hand
+    python benchmarks/eigensolve.py --others        further solvers, on the cases of 10^4 nodes
+    python benchmarks/eigensolve.py --table         print the tables of the rows at hand
 
-Every measurement is a process of its own, so that peak memory is its own; the solvers of a case are
-interleaved and repeated, the table shows medians. All solve for the smallest eigenpairs of the
-normalised Laplacian, to a comparable residual. Eigenvalues count as wrong when another solver found
-a smaller one at the same place: Ritz values only err upwards, so the smaller one is there.
+Every measurement is a process of its own, so that peak memory is its own, and runs on one thread;
+the solvers of a case are interleaved and repeated, the table shows medians. All solve for the
+smallest eigenpairs of the normalised Laplacian, to a comparable residual. Eigenvalues count as
+wrong when another solver found a smaller one at the same place: Ritz values only err upwards, so
+the smaller one is there.
 """
 
 import argparse
@@ -25,8 +27,9 @@ HERE = Path(__file__).parent
 ROWS = HERE / "results" / "eigensolve.jsonl"
 RESIDUAL = 1e-10
 SOLVERS = ("partial_eigh", "eigsh SA", "eigsh shift-invert")
+OTHERS = ("eigsh LA of 2I - N", "LOBPCG", "block, Chebyshev filter", "block, solve filter")
 
-# name: (how to build it, k, repetitions, seconds after which a solver is stopped)
+# name: (how to build it, k, repetitions, seconds after which a peer is stopped)
 CASES = {
     "Cora": ("raw_graph('cora')", 128, 3, 120),
     "Citeseer": ("raw_graph('citeseer')", 512, 3, 120),
@@ -41,31 +44,57 @@ CASES = {
     "geometric 10^5": ("random_geometric(100_000)", 32, 1, 240),
     "block model 10^5": ("block_model(100_000)", 32, 1, 240),
     "preferential 10^5": ("preferential_attachment(100_000)", 32, 1, 240),
-    "geometric 10^6": ("random_geometric(1_000_000)", 16, 1, 900),
-    "block model 10^6": ("block_model(1_000_000)", 8, 1, 900),
+    "geometric 10^6": ("random_geometric(1_000_000)", 16, 1, 300),
+    "block model 10^6": ("block_model(1_000_000)", 8, 1, 300),
 }
+
+
+def solve(shift, solver, k):
+    """Eigenvalues and vectors, at least k, by one of the solvers."""
+    import numpy as np
+    from scipy import sparse
+    from scipy.sparse.linalg import eigsh, lobpcg
+
+    from nlsf.spectral import partial_eigh
+    from nlsf.spectral.solver import lowest_eigenpairs
+
+    A, n = shift.matrix, shift.num_nodes
+    rng = np.random.default_rng(0)
+    v0 = rng.standard_normal(n)
+    if solver == "partial_eigh":
+        spectrum = partial_eigh(shift, k=k, tol=RESIDUAL)
+        return spectrum.values.numpy(), spectrum.vectors.numpy()
+    if solver == "eigsh SA":
+        return eigsh(A, k, v0=v0, tol=RESIDUAL, which="SA")
+    if solver == "eigsh shift-invert":
+        return eigsh(A, k, v0=v0, tol=RESIDUAL, sigma=-0.01)
+    if solver == "eigsh LA of 2I - N":
+        flipped = (2 * sparse.eye_array(n, format="csr") - A).tocsr()
+        values, vectors = eigsh(flipped, k, v0=v0, tol=RESIDUAL, which="LA")
+        return 2 - values, vectors
+    if solver == "LOBPCG":
+        start = rng.standard_normal((n, k))
+        return lobpcg(A, start, tol=RESIDUAL, maxiter=2000, largest=False)
+    found = lowest_eigenpairs(
+        A, count=k, bounds=shift.bounds, gap_tol=1e-9, tol=2 * RESIDUAL, max_pairs=n // 4,
+        _filter="solve" if "solve" in solver else "chebyshev",
+    )  # fmt: skip
+    return found.values, found.vectors
 
 
 def work(case, solver):
     """Solves one case with one solver and prints a row."""
     import numpy as np
-    from scipy.sparse.linalg import eigsh
 
     from nlsf import data
-    from nlsf.spectral import laplacian, partial_eigh
+    from nlsf.spectral import laplacian
 
     recipe, k, _, _ = CASES[case]
     shift = laplacian(eval(recipe, vars(data)), normalization="sym")
     A, n = shift.matrix, shift.num_nodes
     before = _resident()
     start = time.perf_counter()
-    if solver == "partial_eigh":
-        spectrum = partial_eigh(shift, k=k, tol=RESIDUAL)
-        values, vectors = spectrum.values.numpy(), spectrum.vectors.numpy()
-    else:
-        v0 = np.random.default_rng(0).standard_normal(n)
-        how = {"which": "SA"} if solver == "eigsh SA" else {"sigma": -0.01}
-        values, vectors = eigsh(A, k, v0=v0, tol=RESIDUAL, **how)
+    values, vectors = solve(shift, solver, k)
     seconds = time.perf_counter() - start
     order = np.argsort(values)[:k]
     values, vectors = values[order], vectors[:, order]
@@ -88,8 +117,12 @@ def measure(case, solver, repetition):
     limit = CASES[case][3]
     row = {"case": case, "solver": solver, "repetition": repetition, "limit": limit}
     command = [sys.executable, __file__, "--work", case, solver]
+    one_thread = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit + 60)
+        allowed = limit + 60 if solver != SOLVERS[0] else None  # a minute to load the graph
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=allowed, env=one_thread
+        )
         if done.returncode == 0:
             row |= json.loads(done.stdout.splitlines()[-1])
         else:
@@ -113,7 +146,7 @@ def read():
 
 
 def table():
-    """The rows at hand as Markdown."""
+    """Ours against plain eigsh, as Markdown."""
     head = ["graph", "nodes", "edges", "k"]
     head += [f"{s}: {c}" for s in SOLVERS for c in ("s", "MB", "residual", "wrong")]
     lines = ["| " + " | ".join([*head, "ratio to SA", "to shift-invert"]) + " |"]
@@ -133,9 +166,7 @@ def table():
                 continue
             rows = good[solver]
             seconds[solver] = statistics.median(r["seconds"] for r in rows)
-            wrong = max(
-                sum(v > t + 1e-7 for v, t in zip(r["values"], lowest, strict=True)) for r in rows
-            )
+            wrong = max(wrong_values(r, lowest) for r in rows)
             cells += [
                 f"{seconds[solver]:.2f}",
                 f"{statistics.median(r['peak'] for r in rows) / 1e6:.0f}",
@@ -152,10 +183,38 @@ def table():
     return "\n".join(lines)
 
 
+def compared():
+    """Seconds (and wrong eigenvalues) of every solver on the cases that all of them ran on."""
+    solvers = (*SOLVERS, *OTHERS)
+    lines = ["| graph, k | " + " | ".join(solvers) + " |", "|---" * (len(solvers) + 1) + "|"]
+    for case, rows in read().items():
+        if not any(s in rows for s in OTHERS):
+            continue
+        found = [r for s in solvers for r in rows.get(s, ()) if "values" in r]
+        lowest = [min(column) for column in zip(*(r["values"] for r in found), strict=True)]
+        cells = [f"{case}, {found[0]['k']}"]
+        for solver in solvers:
+            good = [r for r in rows.get(solver, ()) if "values" in r]
+            if not good:
+                cells.append(rows[solver][0]["failed"] if rows.get(solver) else "")
+                continue
+            wrong = max(wrong_values(r, lowest) for r in good)
+            seconds = statistics.median(r["seconds"] for r in good)
+            cells.append(f"{seconds:.2f} s" + (f", **{wrong} wrong**" if wrong else ""))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def wrong_values(row, lowest):
+    """How many eigenvalues lie above the smallest that any solver found at their place."""
+    return sum(v > t + 1e-7 for v, t in zip(row["values"], lowest, strict=True))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--others", action="store_true", help="further solvers, on 10^4 nodes")
     parser.add_argument("--work", nargs=2, metavar=("CASE", "SOLVER"))
     arguments = parser.parse_args()
     if arguments.work:
@@ -164,15 +223,17 @@ def main():
     ROWS.parent.mkdir(exist_ok=True)
     if not arguments.table:
         done = read()
+        solvers = OTHERS if arguments.others else SOLVERS
+        only = "10^4" if arguments.others else arguments.only
         for case, (_, _, repetitions, _) in CASES.items():
-            for repetition in range(repetitions if arguments.only in case else 0):
-                for solver in SOLVERS:
+            for repetition in range(repetitions if only in case else 0):
+                for solver in solvers:
                     rows = done[case][solver]
                     # One failure is enough: a time-out is not repeated.
                     if len(rows) <= repetition and not any("failed" in r for r in rows):
                         measure(case, solver, repetition)
                         done = read()
-    print(table())
+    print(table(), compared(), sep="\n\n")
 
 
 if __name__ == "__main__":

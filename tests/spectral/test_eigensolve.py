@@ -17,6 +17,7 @@ from nlsf.spectral import (
     adjacency,
     eigensolve,
     laplacian,
+    large_components,
     magnetic_laplacian,
     partial_eigh,
 )
@@ -59,13 +60,13 @@ def test_iterative_equals_dense_for_every_j(name, operator):
 
 @pytest.mark.parametrize("chunk", range(10))
 def test_nothing_is_missed_or_invented_in_the_zoo(chunk, monkeypatch):
-    real, solved = eigensolve.lowest_eigenpairs, []
+    real, solved = large_components.lowest_eigenpairs, []
 
     def count(*arguments, **options):
         solved.append(real(*arguments, **options))
         return solved[-1]
 
-    monkeypatch.setattr(eigensolve, "lowest_eigenpairs", count)
+    monkeypatch.setattr(large_components, "lowest_eigenpairs", count)
     for index in range(20 * chunk, 20 * chunk + 20):
         kind, graph = zoo(index)
         operator = "N" if index % 2 else "L"
@@ -170,6 +171,17 @@ def test_the_kernel_comes_from_the_components():
     torch.testing.assert_close(V @ (V.mT @ indicator), indicator)
 
 
+def test_a_band_below_the_spectrum_is_empty():
+    shift = ShiftOperator.from_matrix(5 * np.eye(4))
+    spectrum = partial_eigh(shift, bands=IntervalBands([(0.0, 1.0)]))
+    assert spectrum.num_pairs == 0
+    x = torch.randn(4, 2, dtype=torch.float64)
+    for part, expected in zip(
+        Projector(spectrum, IntervalBands([(0.0, 1.0)])).projections(x), (0 * x, x), strict=True
+    ):
+        torch.testing.assert_close(part, expected)
+
+
 def test_results_repeat_exactly():
     shift = laplacian(random_geometric(1500, 6.0))
     a, b = (partial_eigh(shift, k=20, dense_limit=100) for _ in range(2))
@@ -202,6 +214,7 @@ def test_indefinite_custom_matrices():
 
 def test_what_does_not_fit_is_refused_before_the_work(monkeypatch):
     monkeypatch.setattr(eigensolve, "solve_dense", None)
+    monkeypatch.setattr(large_components, "solve_dense", None)
     monkeypatch.setattr("nlsf.spectral.solver.lowest.Davidson", None)
     shift = laplacian(random_geometric(4000, 9.0))
     with pytest.raises(MemoryBudgetError, match=r"component with 4,000 nodes .* 0\.64 GB"):
@@ -217,13 +230,13 @@ def test_giving_up_carries_residuals(monkeypatch):
     def never(*args, **kwargs):
         raise NotConverged((np.zeros(2), np.zeros((1500, 2)), np.array([1e-3, 1.0])))
 
-    monkeypatch.setattr(eigensolve, "lowest_eigenpairs", never)
-    monkeypatch.setattr(eigensolve, "DENSE_RESCUE", 100)
+    monkeypatch.setattr(large_components, "lowest_eigenpairs", never)
+    monkeypatch.setattr(large_components, "DENSE_RESCUE", 100)
     shift = laplacian(random_geometric(1500, 12.0))
     with pytest.raises(SpectrumError, match="2 eigenpairs converged") as caught:
         partial_eigh(shift, k=5)
     assert caught.value.residuals.tolist() == [1e-3, 1.0]
-    monkeypatch.setattr(eigensolve, "DENSE_RESCUE", 5000)
+    monkeypatch.setattr(large_components, "DENSE_RESCUE", 5000)
     assert partial_eigh(shift, k=5).num_pairs == 5, "a dense solve steps in"
 
 

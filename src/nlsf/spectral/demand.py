@@ -29,6 +29,11 @@ class Demand:
         """Whether the complete spectrum is needed."""
         return self == Demand()
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether everything up to some frequency is needed."""
+        return self.fraction is not None or self.frequency is not None
+
     def cut(self, bandwidth: float) -> float | None:
         """The frequency up to which everything is needed, where that is what is demanded."""
         return self.fraction * bandwidth if self.fraction is not None else self.frequency

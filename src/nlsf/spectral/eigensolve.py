@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,17 +14,11 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from nlsf.errors import BandError, NumericalWarning, SpectrumError
 from nlsf.spectral.bands import Bands
 from nlsf.spectral.cache import CacheArgument, SpectrumCache
-from nlsf.spectral.components import (
-    Piece,
-    Union,
-    by_size,
-    connected_components,
-    solve_dense,
-)
+from nlsf.spectral.components import Union, by_size, connected_components, solve_dense
 from nlsf.spectral.demand import Demand
-from nlsf.spectral.memory import memory_budget, require_memory
+from nlsf.spectral.large_components import with_large
+from nlsf.spectral.request import EigenRequest
 from nlsf.spectral.shift import ShiftOperator
-from nlsf.spectral.solver import TooManyPairs, UnfinishedError, lowest_eigenpairs
 from nlsf.spectral.spectrum import Spectrum, eigenspace_ids
 
 SOLVER_VERSION = 1
@@ -34,18 +26,6 @@ SOLVER_VERSION = 1
 
 DENSE_LIMIT = 600
 """Components up to this size are solved densely: measured in docs/decisions.md."""
-
-DENSE_SHARE = 0.15
-"""So are larger ones when more than this share of their eigenpairs is wanted."""
-
-DENSE_RESCUE = 8000
-"""The size up to which a dense solve steps in where the block method gives up."""
-
-_BLOCK_COPIES = 6
-"""Arrays of N x (pairs) that the block method and the result keep at once."""
-
-_BLOCK_EXTRA = 32
-"""Columns that the block method keeps beyond the wanted ones."""
 
 
 def partial_eigh(
@@ -94,7 +74,7 @@ def partial_eigh(
         [1, 2]
     """
     demand = _demand(k, bands)
-    request = _Request(shift, demand, gap_tol, tol, dense_limit, memory_limit, seed)
+    request = EigenRequest(shift, demand, gap_tol, tol, dense_limit, memory_limit, seed)
     store = SpectrumCache.of(cache)
     if store is None:
         return _solve(request)
@@ -114,69 +94,25 @@ def _demand(k: int | None, bands: Bands | None) -> Demand:
     return Demand(pairs=k)
 
 
-@dataclass(frozen=True)
-class _Request:
-    """The arguments of `partial_eigh`, with the operator turned so that its low end leads."""
-
-    shift: ShiftOperator
-    demand: Demand
-    gap_tol: float
-    tol: float
-    dense_limit: int
-    memory_limit: int | None
-    seed: int
-
-    @cached_property
-    def low(self) -> sparse.csr_array:
-        """The operator, or its negative where the largest eigenvalues lead."""
-        return self.shift.matrix if self.shift.order == "ascending" else -self.shift.matrix
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """An interval that encloses the spectrum of `low`."""
-        a, b = self.shift.bounds
-        return (a, b) if self.shift.order == "ascending" else (-b, -a)
-
-    @property
-    def gap(self) -> float:
-        """The absolute gap tolerance."""
-        return self.gap_tol * self.shift.scale
-
-    @property
-    def kernel(self) -> bool:
-        """Whether every component is known to have exactly one zero eigenvalue, the lowest."""
-        return self.shift.null_vector is not None
-
-    def origin(self, lowest: float) -> float:
-        """The eigenvalue of `low` that has frequency 0; see `Spectrum.origin`."""
-        if self.shift.order == "ascending" and lowest >= -self.gap:
-            return 0.0
-        return lowest
-
-
-def _solve(request: _Request) -> Spectrum:
+def _solve(request: EigenRequest) -> Spectrum:
     shift, demand = request.shift, request.demand
     n = shift.num_nodes
     components = connected_components(request.low)
     nullity = len(components) if request.kernel else 0
     dense = [c for c in components if demand.is_all or len(c) <= request.dense_limit]
     large = [c for c in components if len(c) > request.dense_limit and not demand.is_all]
-    _require_dense(request, max((len(c) for c in dense), default=0), n if demand.is_all else 0)
+    request.require_dense(max(map(len, dense), default=0), n if demand.is_all else 0)
     pieces = [solve_dense(request.low, nodes, kernel=request.kernel) for nodes in by_size(dense)]
 
-    cut = None
     if large:
         far = _extreme(request, "LA")
-        if demand.cut(0.0) is not None:
-            origin = 0.0 if request.bounds[0] >= 0 else request.origin(_extreme(request, "SA"))
-            cut = origin + (demand.cut(far - origin) or 0.0)
-        union = _with_large(request, pieces, large, nullity, cut)
+        known = request.bounds[0] >= 0 or not demand.is_cut
+        cut = _cut(request, 0.0 if known else _extreme(request, "SA"), far)
+        union = with_large(request, pieces, large, nullity, cut)
     else:
         union = Union.of(pieces)
-        far = float(union.values[-1]) if n else 0.0
-        if n and demand.cut(0.0) is not None:
-            origin = request.origin(float(union.values[0]))
-            cut = origin + (demand.cut(far - origin) or 0.0)
+        lowest, far = (float(union.values[0]), float(union.values[-1])) if n else (0.0, 0.0)
+        cut = _cut(request, lowest, far)
 
     count = _needed(union, request, nullity, cut)
     values = union.values[:count]
@@ -184,16 +120,12 @@ def _solve(request: _Request) -> Spectrum:
     residuals = _residuals(request.low, values, vectors)
     _check_residuals(request, values, residuals)
     sign = 1.0 if shift.order == "ascending" else -1.0
-    reach = np.inf
-    if count < n:
-        top = float(values[-1]) if cut is None else max(cut, values[-1])
-        reach = float(top - request.origin(float(values[0]))) + request.gap
     return Spectrum(
         values=torch.from_numpy(sign * values),
         vectors=torch.from_numpy(vectors),
         residuals=torch.from_numpy(residuals),
         far=sign * far,
-        reach=reach,
+        reach=_reach(request, values, cut),
         gap_tol=request.gap,
         nullity=nullity,
         name=shift.name,
@@ -202,118 +134,23 @@ def _solve(request: _Request) -> Spectrum:
     )
 
 
-def _with_large(
-    request: _Request,
-    pieces: list[Piece],
-    large: list[NDArray[np.int64]],
-    nullity: int,
-    cut: float | None,
-) -> Union:
-    """Adds what the large components contribute, asking for more until the demand is met."""
-    demand = request.demand
-    count = 0
-    if demand.pairs is not None:
-        count = demand.pairs - nullity
-    elif demand.eigenspaces is not None:
-        count = demand.eigenspaces - int(request.kernel)
-    while True:
-        solved = [_solve_large(request, nodes, count, cut) for nodes in large]
-        union = Union.of(pieces + solved)
-        if cut is not None or len(union.values) == request.shift.num_nodes:
-            return union
-        trusted = _trusted(union, request, nullity)
-        have = _spaces(union.values[:trusted], request, nullity)
-        if demand.pairs is not None and trusted >= min(demand.pairs, request.shift.num_nodes):
-            return union
-        if demand.eigenspaces is not None and have >= demand.eigenspaces:
-            return union
-        # Repeated eigenvalues: by experience so far, how many pairs make the missing eigenspaces.
-        wanted = demand.eigenspaces if demand.eigenspaces is not None else have + 1
-        count = int(max(count, 1) * min(4.0, 1.1 * wanted / max(have, 1))) + 4
+def _cut(request: EigenRequest, lowest: float, far: float) -> float | None:
+    """The eigenvalue up to which everything is demanded, if the demand is of that kind."""
+    origin = request.origin(lowest)
+    frequency = request.demand.cut(far - origin)
+    return None if frequency is None else origin + frequency
 
 
-def _solve_large(
-    request: _Request, nodes: NDArray[np.int64], count: int, cut: float | None
-) -> Piece:
-    """The lowest eigenpairs of one large component: ``count`` besides the kernel, or up to cut."""
-    size = len(nodes)
-    matrix = request.low[nodes][:, nodes].tocsr() if size < request.low.shape[0] else request.low
-    known = None
-    if request.shift.null_vector is not None:
-        known = request.shift.null_vector[nodes].astype(matrix.dtype)[:, None]
-        known /= np.linalg.norm(known)
-        if cut is None and count <= 0:
-            return Piece(nodes[None], np.zeros((1, 1)), known[None], reach=0.0)
-    below = None if cut is None else cut + request.gap
-    if count > DENSE_SHARE * size:
-        return _dense_instead(request, matrix, nodes)
-    bytes_per_pair = _BLOCK_COPIES * size * matrix.dtype.itemsize
-    _require_pairs(request, size, count + _BLOCK_EXTRA, bytes_per_pair)
-    affordable = memory_budget(request.memory_limit) // bytes_per_pair
-    try:
-        found = lowest_eigenpairs(
-            matrix,
-            count=None if below is not None else max(count, 1),
-            below=below,
-            known=known,
-            bounds=request.bounds,
-            gap_tol=request.gap,
-            tol=request.tol * request.shift.scale,
-            max_pairs=min(max(int(2 * DENSE_SHARE * size), 2 * count), affordable),
-            seed=request.seed,
-        )
-    except TooManyPairs as error:
-        if error.found > affordable and 2 * DENSE_SHARE * size > affordable:
-            _require_pairs(request, size, error.found, bytes_per_pair)
-        return _dense_instead(request, matrix, nodes)
-    except UnfinishedError as error:
-        if size <= DENSE_RESCUE:
-            return _dense_instead(request, matrix, nodes)
-        raise SpectrumError(
-            f"The block method gave up on a component with {size:,} nodes: {error}",
-            values=error.values,
-            residuals=error.residuals,
-        ) from error
-    values, vectors = found.values, found.vectors
-    if known is not None:
-        values = np.concatenate([[0.0], values])
-        vectors = np.hstack([known, vectors])
-    reach = float(values[-1]) + request.gap if len(values) else -np.inf
-    if below is not None:
-        reach = max(reach, below)
-    return Piece(nodes[None], values[None], vectors[None], reach)
+def _reach(request: EigenRequest, values: NDArray[np.float64], cut: float | None) -> float:
+    """The frequency up to which these values are all; see `Spectrum.reach`."""
+    if len(values) == request.shift.num_nodes:
+        return np.inf
+    lowest = float(values[0]) if len(values) else 0.0
+    top = max(values[-1:], default=-np.inf) if cut is None else max([cut, *values[-1:]])
+    return float(top - request.origin(lowest)) + request.gap
 
 
-def _dense_instead(request: _Request, matrix: sparse.csr_array, nodes: NDArray[np.int64]) -> Piece:
-    """All eigenpairs of a component of which a block method would need too large a share."""
-    _require_dense(request, len(nodes), len(nodes))
-    return solve_dense(matrix, nodes[None], kernel=request.kernel, whole=True)
-
-
-def _require_pairs(request: _Request, size: int, pairs: int, bytes_per_pair: int) -> None:
-    require_memory(
-        pairs * bytes_per_pair,
-        request.memory_limit,
-        f"About {pairs:,} eigenpairs of a component with {size:,} nodes",
-        "Ask for fewer pairs or fewer bands, or raise memory_limit.",
-    )
-
-
-def _trusted(union: Union, request: _Request, nullity: int) -> int:
-    """How many of the leading values are in eigenspaces that are complete for certain."""
-    spaces = eigenspace_ids(torch.from_numpy(union.values), request.gap, nullity).numpy()
-    last_of_space = np.searchsorted(spaces, spaces, side="right") - 1
-    complete = union.values[last_of_space] + request.gap <= union.reach
-    complete[:nullity] = True
-    return int(complete.cumprod().sum())
-
-
-def _spaces(values: NDArray[np.float64], request: _Request, nullity: int) -> int:
-    ids = eigenspace_ids(torch.from_numpy(values), request.gap, nullity)
-    return int(ids[-1]) + 1 if len(ids) else 0
-
-
-def _needed(union: Union, request: _Request, nullity: int, cut: float | None) -> int:
+def _needed(union: Union, request: EigenRequest, nullity: int, cut: float | None) -> int:
     """How many of the leading pairs the demand asks for, in whole eigenspaces."""
     demand, values = request.demand, union.values
     if demand.is_all or not len(values):
@@ -329,7 +166,7 @@ def _needed(union: Union, request: _Request, nullity: int, cut: float | None) ->
     return int((spaces <= last).sum())
 
 
-def _extreme(request: _Request, which: str) -> float:
+def _extreme(request: EigenRequest, which: str) -> float:
     """The largest (LA) or smallest (SA) eigenvalue, or the bound on it where Lanczos fails."""
     matrix = request.low
     n = matrix.shape[0]
@@ -342,7 +179,7 @@ def _extreme(request: _Request, which: str) -> float:
                 which=which,
                 v0=v0,
                 ncv=min(ncv, n),
-                tol=1e-12,
+                tol=1e-8,
                 maxiter=300,
                 return_eigenvectors=False,
             )
@@ -372,7 +209,7 @@ def _residuals(
 
 
 def _check_residuals(
-    request: _Request, values: NDArray[np.float64], residuals: NDArray[np.float64]
+    request: EigenRequest, values: NDArray[np.float64], residuals: NDArray[np.float64]
 ) -> None:
     allowed = max(request.tol, 1e-11) * request.shift.scale
     worst = float(residuals.max(initial=0.0))
@@ -383,15 +220,3 @@ def _check_residuals(
             values=values,
             residuals=residuals,
         )
-
-
-def _require_dense(request: _Request, size: int, columns: int) -> None:
-    """Refuses a dense solve (LAPACK keeps about four squares) that would not fit."""
-    item = request.low.dtype.itemsize
-    n = request.shift.num_nodes
-    require_memory(
-        (4 * size * size + n * columns) * item,
-        request.memory_limit,
-        f"The dense eigendecomposition of a component with {size:,} nodes",
-        "Ask for fewer eigenpairs (k, or bands that end lower), or raise memory_limit.",
-    )
