@@ -13,6 +13,8 @@ SOURCE = Path(nlsf.__file__).parent
 MAY_USE = {
     "errors": set(),
     "spectral": {"errors"},
+    "nn": {"errors", "spectral"},
+    "transforms": {"errors", "spectral"},
     "data": {"errors"},
     "testing": {"errors", "spectral"},
     "plotting": {"errors", "spectral"},

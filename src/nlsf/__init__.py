@@ -12,7 +12,9 @@ Where things are:
 
 - ``nlsf.spectral``: shift operators, spectra, bands, projections, analysis, synthesis, functional
   shifts. The mathematics, without trainable parameters.
-- ``nlsf.data``: the embedded data sets.
+- ``nlsf.nn``: the filters as PyTorch layers, called as those of PyTorch Geometric.
+- ``nlsf.transforms``: spectra as a PyTorch Geometric transform.
+- ``nlsf.data``: embedded and generated graphs.
 - ``nlsf.testing``: assertions for your own layers, and graphs on which layers tend to break.
 - ``nlsf.errors``: everything that this package raises on purpose.
 
@@ -23,7 +25,7 @@ from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 from types import ModuleType as _ModuleType
 
-_SUBMODULES = ("data", "errors", "spectral", "testing")
+_SUBMODULES = ("data", "errors", "nn", "spectral", "testing", "transforms")
 
 __all__ = ["__version__", *_SUBMODULES]
 

@@ -15,6 +15,7 @@ __all__ = [
     "DataError",
     "GraphError",
     "MemoryBudgetError",
+    "ModelError",
     "NLSFError",
     "NotSymmetricError",
     "NumericalWarning",
@@ -46,6 +47,10 @@ class SignalError(NLSFError, ValueError):
 
 class BandError(NLSFError, ValueError):
     """The bands are malformed, or need eigenpairs that the spectrum does not hold."""
+
+
+class ModelError(NLSFError, ValueError):
+    """A layer or model is asked to be something that it cannot be; the message says what can."""
 
 
 class MemoryBudgetError(NLSFError, MemoryError):

@@ -71,6 +71,12 @@ def test_rounding_at_an_edge_moves_nothing():
         assert IntervalBands([(0, 1), (1, 2)]).assign(spectrum).tolist() == [0, 0, 0, 1, 1]
 
 
+def test_leaving_k_out_is_the_same_as_all():
+    assert DyadicBands(0.5, 6) == DyadicBands(r=0.5, S=6, K=6)
+    assert UniformBands(8) == UniformBands(S=8, K=8)
+    assert hash(AffineGeometricBands(S=3)) == hash(AffineGeometricBands(S=3, K=3))
+
+
 def test_affine_geometric_tends_to_uniform_and_equals_dyadic_shifted():
     near = AffineGeometricBands(r=1 + 1e-9, S=5).edges(2.0)
     torch.testing.assert_close(near, UniformBands(5).edges(2.0), atol=1e-6, rtol=0)

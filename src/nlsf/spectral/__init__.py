@@ -25,6 +25,7 @@ from nlsf.spectral.bands import (
     QuantileBands,
     UniformBands,
 )
+from nlsf.spectral.batch_projector import BatchProjector
 from nlsf.spectral.batched import batched_eigh
 from nlsf.spectral.cache import SpectrumCache
 from nlsf.spectral.demand import Demand
@@ -46,6 +47,7 @@ __all__ = [
     "AffineGeometricBands",
     "AtomBands",
     "Bands",
+    "BatchProjector",
     "Decomposition",
     "Demand",
     "DyadicBands",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,6 +14,9 @@ from nlsf.errors import BandError, SignalError
 from nlsf.spectral.bands import Bands
 from nlsf.spectral.spectrum import Spectrum
 
+if TYPE_CHECKING:
+    from nlsf.spectral.batch_projector import BatchProjector
+
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
@@ -20,14 +24,12 @@ class Decomposition:
 
     Attributes:
         projector: what it was decomposed with.
-        signal: (..., N, d), the signal itself.
         coefficients: (..., k, d), :math:`V^* X` for the explicit columns.
         remainder: (..., N, d), :math:`X - V V^* X`: the projection on the implicit band, or
             ``None`` where no band is implicit.
     """
 
-    projector: Projector
-    signal: Tensor
+    projector: Projector | BatchProjector
     coefficients: Tensor
     remainder: Tensor | None
 
@@ -94,6 +96,7 @@ class Projector:
         self.n_bands = n_bands
         self.rest = rest
         self.dimension = dimension[:n_bands]
+        self.frequencies = band_frequencies(spectrum, assigned, rest, bands.n_bands + 1)[:n_bands]
         self.band = assigned[columns]
         self.columns = columns
 
@@ -106,6 +109,11 @@ class Projector:
     def num_nodes(self) -> int:
         """N."""
         return self.spectrum.num_nodes
+
+    @property
+    def sizes(self) -> Tensor:
+        """The number of nodes as a tensor that divides (..., B, d); 1 for an empty graph."""
+        return torch.tensor(max(self.num_nodes, 1))
 
     @property
     def dtype(self) -> torch.dtype:
@@ -140,7 +148,27 @@ class Projector:
         x = self._checked(x, check_finite)
         coefficients = self.vectors.mH @ x
         remainder = None if self.rest is None else x - self.vectors @ coefficients
-        return Decomposition(self, x, coefficients, remainder)
+        return Decomposition(self, coefficients, remainder)
+
+    def band_sums(self, columns: Tensor) -> Tensor:
+        """Sums over the columns of each band: (..., k, d) to (..., B, d)."""
+        shape = (*columns.shape[:-2], self.n_bands, columns.shape[-1])
+        return columns.new_zeros(shape).index_add(-2, self.band, columns)
+
+    def spread(self, per_band: Tensor) -> Tensor:
+        """Gives every column the number of its band: (..., B, d) to (..., k, d)."""
+        return per_band[..., self.band, :]
+
+    def mix(self, coefficients: Tensor, per_band: Tensor) -> Tensor:
+        """Multiplies the columns of each band by its matrix: (..., k, d), (..., B, d, m)."""
+        parts = [
+            coefficients[..., s, :] @ per_band[..., j, :, :] for j, s in enumerate(self.slices)
+        ]
+        return torch.cat(parts, dim=-2)
+
+    def restore(self, y: Tensor) -> Tensor:
+        """The signal in the layout in which it came."""
+        return y
 
     def project(self, x: Tensor | Decomposition, j: int) -> Tensor:
         """The projection of the signal on band j, counted from 0: same shape as the signal."""
@@ -148,7 +176,10 @@ class Projector:
             raise BandError(
                 f"There is no band {j}: the bands are numbered 0 to {self.n_bands - 1}."
             )
-        parts = self.decompose(x) if isinstance(x, Tensor) else x
+        return self.part(self.decompose(x) if isinstance(x, Tensor) else x, j)
+
+    def part(self, parts: Decomposition, j: int) -> Tensor:
+        """The projection on band j of a signal that is decomposed already."""
         if j == self.rest and parts.remainder is not None:
             return parts.remainder
         return self.vectors[:, self.slices[j]] @ parts.coefficients[..., self.slices[j], :]
@@ -156,7 +187,7 @@ class Projector:
     def projections(self, x: Tensor | Decomposition) -> Iterator[Tensor]:
         """The projections on all bands, one at a time: only one is in memory."""
         parts = self.decompose(x) if isinstance(x, Tensor) else x
-        return (self.project(parts, j) for j in range(self.n_bands))
+        return (self.part(parts, j) for j in range(self.n_bands))
 
     def __repr__(self) -> str:
         return (
@@ -170,14 +201,34 @@ class Projector:
                 f"The signal must have the shape (..., {self.num_nodes}, channels), "
                 f"not {tuple(x.shape)}."
             )
-        if self.dtype.is_complex and not x.is_complex():
-            x = x.to(x.dtype.to_complex()) if x.is_floating_point() else x
-        if x.dtype != self.dtype:
-            raise SignalError(
-                f"The signal is {x.dtype}, the projector {self.dtype}: use "
-                "projector.to(x.dtype), or convert the signal."
-            )
-        if check_finite and not torch.isfinite(x).all():
-            where = (~torch.isfinite(x)).nonzero()[0].tolist()
-            raise SignalError(f"The signal has the value {x[tuple(where)].item()} at {where}.")
-        return x
+        return fitting(x, self.dtype, check_finite=check_finite)
+
+
+def band_frequencies(spectrum: Spectrum, assigned: Tensor, rest: int | None, size: int) -> Tensor:
+    """The mean frequency of each band, (size,); 0 for an empty one.
+
+    What a partial spectrum leaves out counts for the implicit band, half way between the last known
+    frequency and the end of the spectrum.
+    """
+    total = spectrum.frequencies.new_zeros(size).index_add(0, assigned, spectrum.frequencies)
+    count = torch.bincount(assigned, minlength=size).to(total)
+    missing = spectrum.num_nodes - spectrum.num_pairs
+    if missing and rest is not None:
+        total[rest] += missing * (spectrum.reach + spectrum.bandwidth) / 2
+        count[rest] += missing
+    return total / count.clamp(min=1)
+
+
+def fitting(x: Tensor, dtype: torch.dtype, *, check_finite: bool) -> Tensor:
+    """The signal, made complex where the projector is; raises if its dtype or values do not fit."""
+    if dtype.is_complex and x.is_floating_point():
+        x = x.to(x.dtype.to_complex())
+    if x.dtype != dtype:
+        raise SignalError(
+            f"The signal is {x.dtype}, the projector {dtype}: use projector.to(x.dtype), or "
+            "convert the signal."
+        )
+    if check_finite and not torch.isfinite(x).all():
+        where = (~torch.isfinite(x)).nonzero()[0].tolist()
+        raise SignalError(f"The signal has the value {x[tuple(where)].item()} at {where}.")
+    return x

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import SignalError
+from nlsf.spectral.batch_projector import BatchProjector
 from nlsf.spectral.projector import Decomposition, Projector
 
 Form: TypeAlias = Literal["diagonal", "bandwise", "full"]
@@ -15,7 +16,7 @@ Form: TypeAlias = Literal["diagonal", "bandwise", "full"]
 
 def analyze(
     x: Tensor | Decomposition,
-    projector: Projector | None = None,
+    projector: Projector | BatchProjector | None = None,
     *,
     p: float = 2.0,
     normalize: bool = False,
@@ -37,7 +38,8 @@ def analyze(
             on the size of the graph.
 
     Returns:
-        (..., B, d), real and not negative; the gradient of a zero norm is 0.
+        (..., B, d), real and not negative; the gradient of a zero norm is 0. (G, B, d) for the G
+        graphs of a `BatchProjector`.
 
     Raises:
         SignalError: wrong shape or dtype, a value that is not finite, or p below 1.
@@ -48,17 +50,18 @@ def analyze(
     if p == 2:
         norm = _root(_energies(parts))
     else:
-        bands = [_lp_norm(part, p) for part in parts.projector.projections(parts)]
+        each = range(parts.projector.n_bands)
+        bands = [_lp_norm(parts.projector.part(parts, j), p) for j in each]
         norm = torch.stack(bands, dim=-2)
     if normalize:
-        norm = norm / max(parts.projector.num_nodes, 1) ** (1 / p)
+        norm = norm / parts.projector.sizes.to(norm) ** (1 / p)
     return norm
 
 
 def synthesize(
     r: Tensor,
     x: Tensor | Decomposition,
-    projector: Projector | None = None,
+    projector: Projector | BatchProjector | None = None,
     *,
     form: Form = "diagonal",
     a: float = 1.0,
@@ -119,7 +122,9 @@ def synthesize(
     raise SignalError(f"form must be 'diagonal', 'bandwise' or 'full', not {form!r}.")
 
 
-def _decomposition(x: Tensor | Decomposition, projector: Projector | None) -> Decomposition:
+def _decomposition(
+    x: Tensor | Decomposition, projector: Projector | BatchProjector | None
+) -> Decomposition:
     if isinstance(x, Decomposition):
         return x
     if projector is None:
@@ -129,38 +134,31 @@ def _decomposition(x: Tensor | Decomposition, projector: Projector | None) -> De
 
 def _energies(parts: Decomposition) -> Tensor:
     """Squared norms (..., B, d): sums of squared coefficients over the columns of each band."""
-    projector = parts.projector
-    squares = _square(parts.coefficients)
-    shape = (*squares.shape[:-2], projector.n_bands, squares.shape[-1])
-    energies = squares.new_zeros(shape).index_add(-2, projector.band, squares)
-    if projector.rest is None or parts.remainder is None:
+    energies = parts.projector.band_sums(_square(parts.coefficients))
+    if parts.projector.rest is None or parts.remainder is None:
         return energies
     # ||X||^2 minus the other bands would save a product, but cancels: see docs/decisions.md.
     rest = _square(parts.remainder).sum(-2, keepdim=True)
-    index = torch.tensor([projector.rest], device=rest.device)
+    index = torch.tensor([parts.projector.rest], device=rest.device)
     return energies.index_add(-2, index, rest)
 
 
 def _diagonal(parts: Decomposition, gain: Tensor) -> Tensor:
     projector = parts.projector
     gain = gain.to(parts.coefficients.dtype)
-    y = projector.vectors @ (parts.coefficients * gain[..., projector.band, :])
+    y = projector.vectors @ (parts.coefficients * projector.spread(gain))
     if projector.rest is not None and parts.remainder is not None:
         y = y + parts.remainder * gain[..., projector.rest, None, :]
-    return y
+    return projector.restore(y)
 
 
 def _mixing(parts: Decomposition, scale: Tensor, r: Tensor) -> Tensor:
     projector = parts.projector
     r = (r * scale.unsqueeze(-1)).to(parts.coefficients.dtype)
-    mixed = [
-        parts.coefficients[..., columns, :] @ r[..., j, :, :]
-        for j, columns in enumerate(projector.slices)
-    ]
-    y = projector.vectors @ torch.cat(mixed, dim=-2)
+    y = projector.vectors @ projector.mix(parts.coefficients, r)
     if projector.rest is not None and parts.remainder is not None:
         y = y + parts.remainder @ r[..., projector.rest, :, :]
-    return y
+    return projector.restore(y)
 
 
 def _square(x: Tensor) -> Tensor:

@@ -55,7 +55,7 @@ class DyadicBands(_EdgeBands):
     K: int | None = None
 
     def __post_init__(self) -> None:
-        _check_counts(self.S, self.K)
+        object.__setattr__(self, "K", _count(self.S, self.K))
         if not 0 < self.r < 1:
             raise BandError(f"The decay rate r must lie between 0 and 1, not {self.r!r}.")
 
@@ -93,7 +93,7 @@ class UniformBands(_EdgeBands):
     K: int | None = None
 
     def __post_init__(self) -> None:
-        _check_counts(self.S, self.K)
+        object.__setattr__(self, "K", _count(self.S, self.K))
 
     @property
     def n_bands(self) -> int:
@@ -140,7 +140,7 @@ class AffineGeometricBands(_EdgeBands):
     b: float | None = None
 
     def __post_init__(self) -> None:
-        _check_counts(self.S, self.K)
+        object.__setattr__(self, "K", _count(self.S, self.K))
         finite("r", self.r)
         if self.r <= 1:
             raise BandError(f"The growth rate r must be larger than 1, not {self.r!r}.")
@@ -182,9 +182,12 @@ class AffineGeometricBands(_EdgeBands):
         return Demand(fraction=(self.r**edge - 1.0) / (self.r**self.S - 1.0))
 
 
-def _check_counts(S: int, K: int | None) -> None:
+def _count(S: int, K: int | None) -> int:
+    """K, or S where it is left out: so that both ways to write the same bands are equal."""
     whole("S", S)
-    if K is not None:
-        whole("K", K)
-        if K > S:
-            raise BandError(f"K = {K} bands cannot be taken from S = {S}.")
+    if K is None:
+        return S
+    whole("K", K)
+    if K > S:
+        raise BandError(f"K = {K} bands cannot be taken from S = {S}.")
+    return K

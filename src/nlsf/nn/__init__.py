@@ -1,0 +1,36 @@
+"""Nonlinear spectral filters as PyTorch layers.
+
+| layer | from | to | symmetry (norm p = 2) |
+|---|---|---|---|
+| `NodeNLSF` | (N, d) | (N, d') | commutes with functional shifts |
+| `GraphNLSF` | (N, d) | (G, d') | invariant to functional shifts |
+| `PoolingNLSF` | (N, d) | (G, d') | invariant to permutations |
+| `LaplacianAttention` | two of a kind | both, weighted | that of its branches |
+| `NLSFStack` | (N, d) | (N, d') | commutes with functional shifts |
+
+Every layer is called as ``layer(x, edge_index, edge_weight, batch)``, and computes the spectrum of
+a graph once, or as ``layer(x, spectrum=...)`` with what `nlsf.spectral.partial_eigh` gave.
+"""
+
+from nlsf.nn.attention import LaplacianAttention
+from nlsf.nn.graph_nlsf import GraphNLSF
+from nlsf.nn.node_nlsf import NodeNLSF
+from nlsf.nn.pooling_nlsf import PoolingNLSF
+from nlsf.nn.readout import Readout
+from nlsf.nn.response import Response
+from nlsf.nn.spectra import forget_spectra
+from nlsf.nn.stack import InvariantNorm, NLSFStack
+from nlsf.nn.start import Start
+
+__all__ = [
+    "GraphNLSF",
+    "InvariantNorm",
+    "LaplacianAttention",
+    "NLSFStack",
+    "NodeNLSF",
+    "PoolingNLSF",
+    "Readout",
+    "Response",
+    "Start",
+    "forget_spectra",
+]

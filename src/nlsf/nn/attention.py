@@ -1,0 +1,134 @@
+"""Attention between two filters: `LaplacianAttention`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.errors import ModelError
+from nlsf.nn.graph_nlsf import GraphNLSF
+from nlsf.nn.grouped_mlp import GroupedMLP
+from nlsf.nn.node_nlsf import NodeNLSF
+from nlsf.nn.pooling_nlsf import PoolingNLSF
+from nlsf.nn.spectra import SpectrumArgument
+from nlsf.nn.spectral_layer import graph_of_nodes
+from nlsf.spectral import Decomposition
+
+Branch: TypeAlias = NodeNLSF | GraphNLSF | PoolingNLSF
+Score: TypeAlias = Literal["scalar", "spectral"]
+
+
+class LaplacianAttention(nn.Module):
+    r"""A soft choice between two filters (Sec. 3.5), index on L and value on N for example.
+
+    .. math::
+        \mathtt{att}(\Theta_1, \Theta_2)(X)
+            = \alpha \, \Theta_1(X) \,\Vert\, (1 - \alpha) \, \Theta_2(X),
+        \qquad (\alpha, 1 - \alpha) = \mathrm{softmax}(s_1, s_2)
+
+    The scores are learned numbers, or functions of the invariant norms of each branch (one alpha a
+    graph). Either way the symmetry of the branches is kept. For the paper's strict setting both
+    branches must share a group; the shifts that commute with both are always respected.
+
+    Args:
+        first: a branch, any of `NodeNLSF`, `GraphNLSF`, `PoolingNLSF`.
+        second: another branch of the same level.
+        score: ``"scalar"`` or ``"spectral"``.
+        hidden: width of the networks of the spectral scores.
+
+    Attributes:
+        alpha: the weight of the first branch in the last call: (), or one a graph.
+
+    Shapes:
+        - x: (N, d), or (..., N, d)
+        - output: the outputs of both branches side by side
+    """
+
+    def __init__(
+        self, first: Branch, second: Branch, score: Score = "scalar", hidden: int = 16
+    ) -> None:
+        super().__init__()
+        if score not in ("scalar", "spectral"):
+            raise ModelError(f"score must be 'scalar' or 'spectral', not {score!r}.")
+        if isinstance(first, NodeNLSF) != isinstance(second, NodeNLSF):
+            raise ModelError("Both branches must be of one level: nodes, or graphs.")
+        self.first, self.second = first, second
+        self.out_channels = first.out_channels + second.out_channels
+        self.score: Score = score
+        self.alpha: Tensor | None = None
+        if score == "scalar":
+            self.scores = nn.Parameter(torch.zeros(2))
+        else:
+            self.first_score, self.second_score = (
+                GroupedMLP(1, _bands(b), 1, hidden=hidden, zero=True) for b in (first, second)
+            )
+
+    def reset_parameters(self) -> None:
+        """Back to the start, where both branches weigh the same."""
+        if self.score == "scalar":
+            nn.init.zeros_(self.scores)
+        else:
+            self.first_score.reset_parameters()
+            self.second_score.reset_parameters()
+        self.first.reset_parameters()
+        self.second.reset_parameters()
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        spectrum: Sequence[SpectrumArgument] = (None, None),
+    ) -> Tensor:
+        """Both branches, weighted.
+
+        Args:
+            x: the signal.
+            edge_index: (2, E); each branch builds its own Laplacian of it.
+            edge_weight: (E,).
+            batch: (N,), the graph of each node.
+            spectrum: instead of ``edge_index``: a pair, one spectrum (or list of them) a branch.
+        """
+        parts = []
+        for branch, given in zip((self.first, self.second), spectrum, strict=True):
+            signal = branch.lin(x) if isinstance(branch, GraphNLSF) else x
+            parts.append(branch.decompose(signal, edge_index, edge_weight, batch, spectrum=given))
+        weights = self._weights(parts)
+        self.alpha = weights[..., 0].detach()
+        if isinstance(self.first, NodeNLSF):
+            weights = _per_node(weights, parts[0])
+        outputs = [self.first.respond(parts[0]), self.second.respond(parts[1])]
+        return torch.cat([weights[..., i, None] * y for i, y in enumerate(outputs)], dim=-1)
+
+    def _weights(self, parts: list[Decomposition]) -> Tensor:
+        """Softmax of the scores: (2,), or (..., 2) with one pair a graph."""
+        if self.score == "scalar":
+            return self.scores.softmax(-1)
+        branches = ((self.first, self.first_score), (self.second, self.second_score))
+        scores = []
+        for (branch, network), part in zip(branches, parts, strict=True):
+            norms = branch.analyze(part)
+            total = norms.square().sum(-2, keepdim=True)
+            relative = norms / torch.where(total > 0, total, 1.0).sqrt()
+            scores.append(network(relative.mean(-1)))
+        return torch.cat(scores, dim=-1).softmax(-1)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.first}, {self.second}, score={self.score!r})"
+
+
+def _bands(branch: Branch) -> int:
+    return branch.node.n_bands if isinstance(branch, PoolingNLSF) else branch.n_bands
+
+
+def _per_node(weights: Tensor, parts: Decomposition) -> Tensor:
+    """Weights of graphs (G, 2) as weights of nodes (N, 2); of signals (..., 2) as (..., 1, 2)."""
+    index = graph_of_nodes(parts.projector)
+    if index is not None and weights.ndim == 2:
+        return weights[index]
+    return weights.unsqueeze(-2) if weights.ndim > 1 else weights

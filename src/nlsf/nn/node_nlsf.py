@@ -1,0 +1,135 @@
+"""The node-level filter Theta: `NodeNLSF`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from nlsf.nn.response import Response, ResponseName
+from nlsf.nn.spectra import SpectrumArgument
+from nlsf.nn.spectral_layer import SpectralLayer
+from nlsf.nn.start import Start, StartName
+from nlsf.spectral import Bands, BatchProjector, Decomposition, Projector, synthesize
+from nlsf.spectral.shift import Normalization
+
+
+class NodeNLSF(SpectralLayer):
+    r"""The node-level nonlinear spectral filter: Eq. 4 with `IndexBands`, Eq. 5 with value bands.
+
+    From "Equivariant Machine Learning on Graphs with Nonlinear Spectral Filters" (Lin, Talmon,
+    Levie, NeurIPS 2024):
+
+    .. math::
+        \Theta(\Delta, X) = \left[ \frac{P_j X}{\|P_j X\|^a + e} \right]_{j=1}^{B}
+            \Psi\bigl( (\|P_i X\|)_{i=1}^{B} \bigr)
+
+    It commutes with the functional shifts of its bands (Prop. 1) for the norm p = 2. Other norms
+    are not kept by unitary maps: with them it commutes with permutations of the nodes only.
+
+    The diagonal and bandwise forms have as many outputs as inputs; where ``out_channels`` differs,
+    a linear map without bias follows (a bias would break the symmetry). The full form has B d'
+    outputs, and always ends in such a map.
+
+    Args:
+        in_channels: d.
+        out_channels: channels of the output.
+        bands: the partition of the spectrum; `IndexBands` for the index form.
+        normalization: which Laplacian to build of ``edge_index``: ``"sym"`` for N, ``None`` for L.
+        response: ``"diagonal"``, ``"bandwise"`` or ``"full"``; see `Response`.
+        complement: whether what the bands leave out is filtered too, or dropped (*lead*).
+        a: exponent of the norm in the denominator, 0 to 1.
+        eps: the e of the denominator.
+        norm: the p of the norm.
+        normalize: divide norms by :math:`N^{1/p}`.
+        start: the linear filter before training: ``"all-pass"``, ``"heat"``, ``"ppr"``,
+            ``"high-pass"``, ``"random"``, or a `Start`.
+        self_loops: add self loops before building N.
+        response_options: further options of `Response`: ``sharing``, ``mode``, ``relative``,
+            ``hidden``, ``depth``, ``activation``, ``dropout``.
+
+    Shapes:
+        - x: (N, in_channels) for one graph or a PyTorch Geometric batch, or (..., N, in_channels)
+          for many signals on one graph
+        - output: the same with out_channels
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        bands: Bands | None = None,
+        normalization: Normalization = "sym",
+        response: ResponseName = "diagonal",
+        complement: bool = True,
+        a: float = 1.0,
+        eps: float = 1e-6,
+        norm: float = 2.0,
+        normalize: bool = False,
+        start: StartName | Start = "all-pass",
+        self_loops: bool = False,
+        **response_options: Any,
+    ) -> None:
+        super().__init__(bands, normalization, complement, norm, normalize, self_loops)
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.a, self.eps = a, eps
+        self.start = Start.of(start)
+        self.response = Response(
+            response,
+            self.n_bands,
+            in_channels,
+            out_channels if response == "full" else in_channels,
+            start=self.start,
+            **response_options,
+        )
+        filtered = self.n_bands * out_channels if response == "full" else in_channels
+        needs_map = response == "full" or in_channels != out_channels
+        self.lin = nn.Linear(filtered, out_channels, bias=False) if needs_map else nn.Identity()
+
+    def reset_parameters(self) -> None:
+        """Back to the start."""
+        self.response.reset_parameters()
+        if isinstance(self.lin, nn.Linear):
+            self.lin.reset_parameters()
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        spectrum: SpectrumArgument = None,
+    ) -> Tensor:
+        """The filtered signal.
+
+        Args:
+            x: the signal.
+            edge_index: (2, E), undirected; its spectrum is computed once and remembered.
+            edge_weight: (E,).
+            batch: (N,), the graph of each node, ascending.
+            spectrum: instead of ``edge_index``: a `Spectrum`, one a graph, or a projector.
+        """
+        return self.respond(self.decompose(x, edge_index, edge_weight, batch, spectrum=spectrum))
+
+    def respond(self, parts: Decomposition) -> Tensor:
+        """The same for a signal that is decomposed already."""
+        y: Tensor = self.lin(self.filter(parts))
+        return y
+
+    def filter(self, parts: Decomposition) -> Tensor:
+        """Analysis, response and synthesis, without the linear map at the end."""
+        norms = self.analyze(parts)
+        r = self.response(norms, self.gains(parts.projector))
+        return synthesize(r, parts, form=self.response.form, a=self.a, eps=self.eps, norms=norms)
+
+    def gains(self, projector: Projector | BatchProjector) -> Tensor:
+        """The gain (..., B) of each band at the start."""
+        return self.start.gains(projector.frequencies)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.in_channels}, {self.out_channels}, bands={self.bands}, "
+            f"normalization={self.normalization!r}, response={self.response.name!r}, "
+            f"complement={self.complement})"
+        )

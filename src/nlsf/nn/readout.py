@@ -1,0 +1,69 @@
+"""From node signals to one vector a graph: `Readout`."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.utils import scatter
+
+from nlsf.errors import ModelError
+
+ReadoutName: TypeAlias = Literal["mean", "sum", "max", "lp", "rms"]
+
+
+class Readout(nn.Module):
+    r"""Mean, sum, maximum or norm over the nodes of each graph, channel by channel.
+
+    ====  ===========================================================
+    lp    :math:`(\sum_n |y_n|^p)^{1/p}`, or with 1/N before the sum
+    rms   :math:`(\frac{1}{N} \sum_n |y_n|^2)^{1/2}`
+    ====  ===========================================================
+
+    Args:
+        name: which of them.
+        p: of ``"lp"``, at least 1.
+        normalize: of ``"lp"``: divide the sum by the number of nodes.
+
+    Shapes:
+        - y: (N, d) with ``batch`` (N,) of G graphs, or (..., N, d)
+        - output: (G, d), or (..., d); (1, d) for (N, d) without ``batch``
+    """
+
+    def __init__(self, name: ReadoutName = "mean", p: float = 2.0, normalize: bool = False) -> None:
+        super().__init__()
+        if name not in ("mean", "sum", "max", "lp", "rms"):
+            raise ModelError(f"readout must be mean, sum, max, lp or rms, not {name!r}.")
+        if not p >= 1:
+            raise ModelError(f"The p of a readout must be at least 1, not {p!r}.")
+        self.name: ReadoutName = name
+        self.p = 2.0 if name == "rms" else p
+        self.normalize = normalize or name == "rms"
+
+    def forward(self, y: Tensor, batch: Tensor | None = None, num_graphs: int = 1) -> Tensor:
+        """One vector a graph."""
+        if self.name in ("mean", "sum", "max"):
+            return _reduce(y, self.name, batch, num_graphs)
+        powers = y.abs().pow(self.p)
+        how = "mean" if self.normalize else "sum"
+        total = _reduce(powers, how, batch, num_graphs)
+        positive = total > 0
+        # The gradient of a zero norm is 0, not infinite.
+        root = torch.where(positive, total, 1.0).pow(1 / self.p)
+        return torch.where(positive, root, 0.0)
+
+    def __repr__(self) -> str:
+        norm = f", p={self.p}, normalize={self.normalize}" if self.name in ("lp", "rms") else ""
+        return f"{type(self).__name__}({self.name!r}{norm})"
+
+
+def _reduce(y: Tensor, how: str, batch: Tensor | None, num_graphs: int) -> Tensor:
+    if batch is not None:
+        reduced: Tensor = scatter(y, batch, dim=-2, dim_size=num_graphs, reduce=how)
+        return reduced
+    if y.shape[-2] == 0:
+        reduced = y.new_zeros(*y.shape[:-2], y.shape[-1])
+    else:
+        reduced = y.amax(-2) if how == "max" else y.sum(-2) if how == "sum" else y.mean(-2)
+    return reduced.unsqueeze(0) if reduced.ndim == 1 else reduced

@@ -1,0 +1,184 @@
+"""The spectra that a layer needs, computed once for a graph and remembered."""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from nlsf.errors import ModelError
+from nlsf.spectral import (
+    Bands,
+    BatchProjector,
+    Projector,
+    Spectrum,
+    batched_eigh,
+    laplacian,
+    partial_eigh,
+)
+from nlsf.spectral.shift import Normalization, ShiftOperator
+
+SpectrumArgument: TypeAlias = Spectrum | Sequence[Spectrum] | Projector | BatchProjector | None
+"""A spectrum, one a graph, or a projector that is already there."""
+
+
+class Memo:
+    """The most recent results, by key; the oldest is forgotten first."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.entries: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """What is remembered under the key, computed if it is not."""
+        if key in self.entries:
+            self.entries.move_to_end(key)
+        else:
+            self.entries[key] = compute()
+            while len(self.entries) > self.size:
+                self.entries.popitem(last=False)
+        return self.entries[key]
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self.entries.clear()
+
+
+_spectra = Memo(64)
+_projectors = Memo(64)
+_digests: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
+_digest_of: dict[int, tuple[int, bytes]] = {}
+
+
+def forget_spectra() -> None:
+    """Frees all spectra that layers remember."""
+    _spectra.clear()
+    _projectors.clear()
+
+
+def projector_for(
+    x: Tensor,
+    bands: Bands,
+    complement: bool,
+    *,
+    spectrum: SpectrumArgument = None,
+    edge_index: Tensor | None = None,
+    edge_weight: Tensor | None = None,
+    batch: Tensor | None = None,
+    normalization: Normalization = "sym",
+    self_loops: bool = False,
+) -> Projector | BatchProjector:
+    """The projector of a layer's call, in the dtype and on the device of the signal.
+
+    Args:
+        x: the signal, (N, d), or (..., N, d) on a single graph.
+        bands: the layer's bands.
+        complement: whether the complement is one of them.
+        spectrum: a spectrum, one a graph, or a projector; or
+        edge_index: the graph (2, E), with
+        edge_weight: its weights (E,), and
+        batch: the graph of each node (N,), for several graphs.
+        normalization: which Laplacian to build of ``edge_index``.
+        self_loops: as in `laplacian`.
+    """
+    if isinstance(spectrum, Projector | BatchProjector):
+        if spectrum.bands != bands or spectrum.complement != complement:
+            raise ModelError(
+                f"The projector has {spectrum.bands} (complement={spectrum.complement}), the layer "
+                f"{bands} (complement={complement})."
+            )
+        return spectrum
+    if spectrum is None:
+        if edge_index is None:
+            raise ModelError("A layer needs a graph: pass edge_index, or spectrum=.")
+        spectrum = _spectrum(x, bands, edge_index, edge_weight, batch, normalization, self_loops)
+    many = not isinstance(spectrum, Spectrum)
+    items = tuple(spectrum) if not isinstance(spectrum, Spectrum) else (spectrum,)
+    real = x.real.dtype if x.is_complex() else x.dtype
+    # The entry holds the spectra, so that their ids cannot be given to others while it lives.
+    key = (*map(id, items), many, bands, complement, real, x.device)
+
+    def build() -> tuple[Any, Projector | BatchProjector]:
+        moved = [s.to(dtype=real, device=x.device) for s in items]
+        if many:
+            return items, BatchProjector(moved, bands, complement=complement)
+        return items, Projector(moved[0], bands, complement=complement)
+
+    projector: Projector | BatchProjector = _projectors.get(key, build)[1]
+    return projector
+
+
+def _spectrum(
+    x: Tensor,
+    bands: Bands,
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+    batch: Tensor | None,
+    normalization: Normalization,
+    self_loops: bool,
+) -> Spectrum | list[Spectrum]:
+    num_nodes = x.shape[-2]
+    key = (
+        _digest(edge_index),
+        None if edge_weight is None else _digest(edge_weight),
+        None if batch is None else _digest(batch),
+        num_nodes,
+        normalization,
+        self_loops,
+        bands.demand(),
+    )
+
+    def build(edges: Tensor, weight: Tensor | None, size: int) -> ShiftOperator:
+        return laplacian(edges, weight, size, normalization, self_loops=self_loops)
+
+    def compute() -> Spectrum | list[Spectrum]:
+        if batch is None:
+            return partial_eigh(build(edge_index, edge_weight, num_nodes), bands=bands)
+        graphs = [build(*g) for g in split_batch(edge_index, edge_weight, batch)]
+        return batched_eigh(graphs, bands=bands)
+
+    found: Spectrum | list[Spectrum] = _spectra.get(key, compute)
+    return found
+
+
+def split_batch(
+    edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor
+) -> list[tuple[Tensor, Tensor | None, int]]:
+    """The graphs of a PyTorch Geometric batch: edges, weights and number of nodes of each.
+
+    Args:
+        edge_index: (2, E), numbered over the whole batch.
+        edge_weight: (E,) or ``None``.
+        batch: (N,), ascending.
+    """
+    if batch.numel() and (batch.diff() < 0).any():
+        raise ModelError("batch must be sorted: the nodes of a graph stand together.")
+    nodes = torch.bincount(batch)
+    first = nodes.cumsum(0) - nodes
+    graph = batch[edge_index[0]] if edge_index.numel() else batch[:0]
+    order = torch.sort(graph, stable=True).indices
+    edges = (edge_index - first[graph])[:, order]
+    sizes = torch.bincount(graph, minlength=len(nodes)).tolist()
+    weights: Sequence[Tensor | None] = [None] * len(nodes)
+    if edge_weight is not None:
+        weights = edge_weight[order].split(sizes)
+    return list(zip(edges.split(sizes, dim=1), weights, nodes.tolist(), strict=True))
+
+
+def _digest(tensor: Tensor) -> bytes:
+    """A hash of the content; looked up, not computed, while the same tensor is unchanged."""
+    number = id(tensor)
+    if _digests.get(number) is tensor and _digest_of[number][0] == tensor._version:
+        return _digest_of[number][1]
+    array = tensor.detach().cpu().contiguous().numpy()
+    content = hashlib.blake2b(array.tobytes(), digest_size=16)
+    content.update(repr((array.shape, array.dtype)).encode())
+    _digests[number] = tensor
+    _digest_of[number] = (tensor._version, content.digest())
+    weakref.finalize(tensor, _digest_of.pop, number, None)
+    return content.digest()

@@ -1,0 +1,72 @@
+"""What every layer shares: a graph or a spectrum in, invariant norms out."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.nn.spectra import SpectrumArgument, projector_for
+from nlsf.spectral import Bands, BatchProjector, Decomposition, DyadicBands, Projector, analyze
+from nlsf.spectral.shift import Normalization
+
+
+class SpectralLayer(nn.Module):
+    """A layer that sees its signal through bands.
+
+    Args:
+        bands: the partition of the spectrum; 6 dyadic bands by default.
+        normalization: which Laplacian to build of ``edge_index``: ``"sym"`` for N, ``None`` for L.
+        complement: whether what the bands leave out is a last band.
+        norm: the p of the norm.
+        normalize: divide norms by N^(1/p).
+        self_loops: add self loops before building N.
+    """
+
+    def __init__(
+        self,
+        bands: Bands | None = None,
+        normalization: Normalization = "sym",
+        complement: bool = True,
+        norm: float = 2.0,
+        normalize: bool = False,
+        self_loops: bool = False,
+    ) -> None:
+        super().__init__()
+        self.bands = DyadicBands() if bands is None else bands
+        self.normalization: Normalization = normalization
+        self.complement = complement
+        self.norm, self.normalize = norm, normalize
+        self.self_loops = self_loops
+        self.n_bands = self.bands.n_bands + int(complement)
+
+    def decompose(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        spectrum: SpectrumArgument = None,
+    ) -> Decomposition:
+        """The signal seen through the layer's bands; arguments as in ``forward``."""
+        projector = projector_for(
+            x,
+            self.bands,
+            self.complement,
+            spectrum=spectrum,
+            edge_index=edge_index,
+            edge_weight=edge_weight,
+            batch=batch,
+            normalization=self.normalization,
+            self_loops=self.self_loops,
+        )
+        return projector.decompose(x, check_finite=False)
+
+    def analyze(self, parts: Decomposition) -> Tensor:
+        """The invariant norms (..., B, d)."""
+        return analyze(parts, p=self.norm, normalize=self.normalize)
+
+
+def graph_of_nodes(projector: Projector | BatchProjector) -> Tensor | None:
+    """(N,), the graph of each node of a batch; ``None`` for a single graph."""
+    return None if isinstance(projector, Projector) else torch.repeat_interleave(projector.nodes)

@@ -1,0 +1,97 @@
+"""Several filters in a row, with residuals and a normalisation that keeps the symmetry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.utils import scatter
+
+from nlsf.errors import ModelError
+from nlsf.nn.attention import LaplacianAttention
+from nlsf.nn.node_nlsf import NodeNLSF
+
+
+class InvariantNorm(nn.Module):
+    r"""Divides each channel by its root mean square over the nodes of its graph.
+
+    .. math::
+        y_c = w_c \, x_c \, / \, \bigl( \|x_c\|_2 / \sqrt{N} + e \bigr)
+
+    The scale is a norm, which unitary maps do not change: the layer commutes with all of them.
+
+    Args:
+        channels: number of channels.
+        eps: the e of the formula.
+    """
+
+    def __init__(self, channels: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+        self.eps = eps
+
+    def reset_parameters(self) -> None:
+        """Weights of 1."""
+        nn.init.ones_(self.weight)
+
+    def forward(self, x: Tensor, batch: Tensor | None = None) -> Tensor:
+        """The normalised signal: (..., N, d), or (N, d) with ``batch``."""
+        energy = x.abs().square()
+        if batch is None:
+            mean = energy.mean(-2, keepdim=True) if x.shape[-2] else energy.sum(-2, keepdim=True)
+        else:
+            mean = scatter(energy, batch, dim=0, reduce="mean")[batch]
+        positive = mean > 0
+        size = torch.where(positive, torch.where(positive, mean, 1.0).sqrt(), 0.0)
+        return self.weight * x / (size + self.eps)
+
+
+class NLSFStack(nn.Module):
+    """1 to 10 node-level filters in a row: filter, normalise, add what came in.
+
+    Args:
+        layers: `NodeNLSF` or `LaplacianAttention` layers, each taking what the one before gives.
+        residual: add the input of a layer to its output, where the channels agree.
+        norm: normalise the output of every layer but the last with `InvariantNorm`.
+
+    Shapes:
+        - x: (N, d), or (..., N, d) on one graph
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[NodeNLSF | LaplacianAttention],
+        residual: bool = True,
+        norm: bool = True,
+    ) -> None:
+        super().__init__()
+        if not 1 <= len(layers) <= 10:
+            raise ModelError(f"A stack has 1 to 10 layers, not {len(layers)}.")
+        self.layers = nn.ModuleList(layers)
+        self.residual = residual
+        inner = [layer.out_channels for layer in layers[:-1]]
+        self.norms = nn.ModuleList(
+            InvariantNorm(channels) if norm else nn.Identity() for channels in inner
+        )
+        self.out_channels = layers[-1].out_channels
+
+    def reset_parameters(self) -> None:
+        """Back to the start."""
+        for part in (*self.layers, *self.norms):
+            if not isinstance(part, nn.Identity):
+                part.reset_parameters()
+
+    def forward(self, x: Tensor, *graph: Any, **options: Any) -> Tensor:
+        """All layers; arguments as in those of `NodeNLSF` or `LaplacianAttention`."""
+        batch = graph[2] if len(graph) > 2 else options.get("batch")
+        for i, layer in enumerate(self.layers):
+            y = layer(x, *graph, **options)
+            if self.residual and y.shape == x.shape:
+                y = y + x
+            if i < len(self.norms):
+                norm = self.norms[i]
+                y = norm(y, batch) if isinstance(norm, InvariantNorm) else y
+            x = y
+        return x

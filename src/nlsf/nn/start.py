@@ -1,0 +1,64 @@
+"""Where a filter starts: the linear response that it has before training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from nlsf.errors import ModelError
+
+StartName: TypeAlias = Literal["all-pass", "heat", "ppr", "high-pass", "random"]
+_NAMES = ("all-pass", "heat", "ppr", "high-pass", "random")
+
+
+@dataclass(frozen=True)
+class Start:
+    r"""The gain :math:`h_0(\lambda)` of each band before training.
+
+    ==========  =====================================
+    all-pass    :math:`1`
+    heat        :math:`e^{-t \lambda}`
+    ppr         :math:`1 / (1 + t \lambda)`
+    high-pass   :math:`t \lambda / (1 + t \lambda)`
+    random      none: the response starts as a random network
+    ==========  =====================================
+
+    Args:
+        name: which of them.
+        t: how quickly it falls or rises with the frequency.
+        floor: the least gain. A multiplicative response cannot re-open a band whose gain is 0.
+    """
+
+    name: StartName = "all-pass"
+    t: float = 9.0
+    floor: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.name not in _NAMES:
+            raise ModelError(f"start must be one of {', '.join(_NAMES)}, not {self.name!r}.")
+        if not self.t > 0:
+            raise ModelError(f"The t of a start must be positive, not {self.t!r}.")
+        if not 0 <= self.floor <= 1:
+            raise ModelError(f"The floor of a start must lie between 0 and 1, not {self.floor!r}.")
+
+    @classmethod
+    def of(cls, start: StartName | Start) -> Start:
+        """Reads the ``start`` argument of a layer."""
+        return start if isinstance(start, Start) else cls(start)
+
+    def gains(self, frequencies: Tensor) -> Tensor:
+        """The gain of bands with these mean frequencies: same shape."""
+        if self.name == "heat":
+            gain = torch.exp(-self.t * frequencies)
+        elif self.name == "ppr":
+            gain = 1 / (1 + self.t * frequencies)
+        elif self.name == "high-pass":
+            gain = self.t * frequencies / (1 + self.t * frequencies)
+        elif self.name == "all-pass":
+            gain = torch.ones_like(frequencies)
+        else:
+            return torch.zeros_like(frequencies)
+        return gain.clamp(min=self.floor)

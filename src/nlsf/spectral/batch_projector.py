@@ -1,0 +1,177 @@
+"""Projections on bands for many graphs at once: `BatchProjector`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from nlsf.errors import SignalError
+from nlsf.spectral.bands import Bands
+from nlsf.spectral.projector import Decomposition, band_frequencies, fitting
+from nlsf.spectral.spectrum import Spectrum
+
+
+class BatchProjector:
+    r"""The projections of G graphs, padded to one size, so that a batch costs one product.
+
+    It does what `Projector` does for one graph, with a leading dimension for the graphs. Signals
+    come and go as in PyTorch Geometric, all nodes of all graphs in one (N_1 + ... + N_G, d).
+
+    The implicit band is the same for all graphs: the complement, or the last band where the bands
+    cover everything.
+
+    Args:
+        spectra: one a graph, as many eigenpairs of each as the bands need.
+        bands: the partition, the same family for all.
+        complement: as in `Projector`.
+    """
+
+    def __init__(
+        self, spectra: Sequence[Spectrum], bands: Bands, *, complement: bool = True
+    ) -> None:
+        self.spectra = tuple(spectra)
+        self.bands = bands
+        self.complement = complement
+        self.n_bands = bands.n_bands + int(complement)
+        self.rest: int | None = None
+        if bands.covers_all:
+            self.rest = bands.n_bands - 1
+        elif complement:
+            self.rest = bands.n_bands
+
+        chosen, ids, dimension, frequencies = [], [], [], []
+        for spectrum in self.spectra:
+            bands.demand().check(spectrum)
+            assigned = bands.assign(spectrum)
+            count = torch.bincount(assigned, minlength=bands.n_bands + 1)
+            if self.rest is not None:
+                count[self.rest] += spectrum.num_nodes - spectrum.num_pairs
+            dimension.append(count[: self.n_bands])
+            mean = band_frequencies(spectrum, assigned, self.rest, bands.n_bands + 1)
+            frequencies.append(mean[: self.n_bands])
+            explicit = (assigned < self.n_bands) & (assigned != self.rest)
+            if self.rest is None:
+                explicit = assigned < self.n_bands
+            columns = explicit.nonzero().squeeze(-1)
+            chosen.append(spectrum.vectors[:, columns])
+            ids.append(assigned[columns])
+        self.dimension = torch.stack(dimension) if dimension else torch.zeros(0, self.n_bands)
+        none = torch.zeros(0, self.n_bands, dtype=torch.float64)
+        self.frequencies = torch.stack(frequencies) if frequencies else none
+        self.nodes = torch.tensor([v.shape[0] for v in chosen], dtype=torch.int64)
+        self.vectors = _padded(chosen)
+        # Columns that pad have zero vectors, so it does not matter which band they count for.
+        self.band = torch.zeros(self.vectors.shape[0], self.vectors.shape[2], dtype=torch.int64)
+        for g, i in enumerate(ids):
+            self.band[g, : len(i)] = i
+        device = self.vectors.device
+        self.band, self.nodes = self.band.to(device), self.nodes.to(device)
+        self.dimension = self.dimension.to(device)
+        self.frequencies = self.frequencies.to(device)
+
+    @property
+    def num_graphs(self) -> int:
+        """G."""
+        return len(self.spectra)
+
+    @property
+    def num_nodes(self) -> int:
+        """The nodes of all graphs together."""
+        return int(self.nodes.sum())
+
+    @property
+    def sizes(self) -> Tensor:
+        """(G, 1, 1), the nodes of each graph; 1 for an empty one."""
+        return self.nodes.clamp(min=1)[:, None, None]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the vectors."""
+        return self.vectors.dtype
+
+    @cached_property
+    def place(self) -> Tensor:
+        """(N_1 + ... + N_G,): where each node stands in the padded layout, flattened."""
+        width = self.vectors.shape[1]
+        graph = torch.repeat_interleave(torch.arange(len(self.nodes)).to(self.nodes), self.nodes)
+        first = self.nodes.cumsum(0) - self.nodes
+        within = torch.arange(len(graph)).to(self.nodes) - first[graph]
+        return graph * width + within
+
+    def to(
+        self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
+    ) -> BatchProjector:
+        """The same projections in another precision or on another device."""
+        spectra = [s.to(dtype=dtype, device=device) for s in self.spectra]
+        return BatchProjector(spectra, self.bands, complement=self.complement)
+
+    def decompose(self, x: Tensor, *, check_finite: bool = True) -> Decomposition:
+        """The coefficients (G, k, d) and the remainder (G, n, d), both padded with zeros.
+
+        Args:
+            x: (N_1 + ... + N_G, d).
+            check_finite: look for NaN and infinity first.
+        """
+        if x.ndim != 2 or x.shape[0] != self.num_nodes:
+            raise SignalError(
+                f"The signal of these {self.num_graphs} graphs must have the shape "
+                f"({self.num_nodes}, channels), not {tuple(x.shape)}."
+            )
+        x = fitting(x, self.dtype, check_finite=check_finite)
+        graphs, width, _ = self.vectors.shape
+        padded = x.new_zeros(graphs * width, x.shape[1]).index_copy(0, self.place, x)
+        padded = padded.reshape(graphs, width, x.shape[1])
+        coefficients = self.vectors.mH @ padded
+        remainder = None
+        if self.rest is not None:
+            remainder = padded - self.vectors @ coefficients
+            # Exactly zero, not a rounding error, where the band is empty.
+            remainder = remainder * (self.dimension[:, self.rest] > 0)[:, None, None]
+        return Decomposition(self, coefficients, remainder)
+
+    def band_sums(self, columns: Tensor) -> Tensor:
+        """Sums over the columns of each band: (G, k, d) to (G, B, d)."""
+        sums = columns.new_zeros(columns.shape[0], self.n_bands, columns.shape[2])
+        return sums.scatter_add(1, self.band[:, :, None].expand_as(columns), columns)
+
+    def spread(self, per_band: Tensor) -> Tensor:
+        """Gives every column the number of its band: (G, B, d) to (G, k, d)."""
+        index = self.band[:, :, None].expand(-1, -1, per_band.shape[-1])
+        return per_band.gather(1, index)
+
+    def mix(self, coefficients: Tensor, per_band: Tensor) -> Tensor:
+        """Multiplies the columns of each band by its matrix: (G, k, d), (G, B, d, m)."""
+        shape = (*coefficients.shape[:2], per_band.shape[-1])
+        mixed = coefficients.new_zeros(shape)
+        for j in range(self.n_bands):
+            if j != self.rest:
+                mine = coefficients * (self.band == j)[:, :, None]
+                mixed = mixed + mine @ per_band[:, j]
+        return mixed
+
+    def part(self, parts: Decomposition, j: int) -> Tensor:
+        """The projection on band j in the padded layout: (G, n, d)."""
+        if j == self.rest and parts.remainder is not None:
+            return parts.remainder
+        return self.vectors @ (parts.coefficients * (self.band == j)[:, :, None])
+
+    def restore(self, y: Tensor) -> Tensor:
+        """From the padded (G, n, d) to all nodes in one (N_1 + ... + N_G, d)."""
+        return y.flatten(0, 1)[self.place]
+
+    def __repr__(self) -> str:
+        return f"BatchProjector({self.bands}, num_graphs={self.num_graphs})"
+
+
+def _padded(matrices: list[Tensor]) -> Tensor:
+    """Matrices of different shapes in one tensor (G, n, k), zeros where there is nothing."""
+    if not matrices:
+        return torch.zeros(0, 0, 0)
+    rows, columns = (max(m.shape[i] for m in matrices) for i in (0, 1))
+    stacked = matrices[0].new_zeros(len(matrices), rows, columns)
+    for g, matrix in enumerate(matrices):
+        stacked[g, : matrix.shape[0], : matrix.shape[1]] = matrix
+    return stacked

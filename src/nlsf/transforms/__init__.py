@@ -1,0 +1,1 @@
+"""Transforms for PyTorch Geometric data."""

@@ -1,0 +1,77 @@
+import pytest
+import torch
+
+from cases import BANDS, DTYPES, GRAPHS, OPERATORS
+from nlsf.errors import SignalError
+from nlsf.spectral import BatchProjector, Projector, analyze, partial_eigh, synthesize
+
+SIZES = [g.num_nodes for g in GRAPHS.values()]
+
+
+def setting(operator, bands, dtype, complement):
+    spectra = [partial_eigh(OPERATORS[operator](g), bands=BANDS[bands]) for g in GRAPHS.values()]
+    spectra = [s.to(DTYPES[dtype]) for s in spectra]
+    together = BatchProjector(spectra, BANDS[bands], complement=complement)
+    apart = [Projector(s, BANDS[bands], complement=complement) for s in spectra]
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(sum(SIZES), 3, dtype=together.dtype, generator=generator)
+    return together, apart, x
+
+
+@pytest.mark.parametrize("bands", BANDS)
+@pytest.mark.parametrize("operator", ["N", "magnetic L"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("complement", [True, False], ids=["complement", "lead"])
+def test_a_batch_equals_its_graphs_one_by_one(operator, bands, dtype, complement):
+    together, apart, x = setting(operator, bands, dtype, complement)
+    tol = {"atol": 1e-4, "rtol": 1e-4} if dtype == "float32" else {"atol": 1e-11, "rtol": 1e-11}
+    signals = x.split(SIZES)
+    for p, normalize in ((2.0, False), (2.0, True), (1.5, True)):
+        norms = analyze(x, together, p=p, normalize=normalize)
+        one = [analyze(s, P, p=p, normalize=normalize) for s, P in zip(signals, apart, strict=True)]
+        torch.testing.assert_close(norms, torch.stack(one), **tol)
+    norms = analyze(x, together)
+    assert (norms[together.dimension == 0] == 0).all()
+    B = together.n_bands
+    for form, r in {
+        "diagonal": torch.cos(norms),
+        "bandwise": torch.cos(norms)[..., None].expand(-1, -1, -1, 4),
+        "full": torch.cos(norms).reshape(-1, B * 3, 1).expand(-1, -1, B),
+    }.items():
+        found = synthesize(r, x, together, form=form, eps=1e-2)
+        each = [
+            synthesize(r[g], s, P, form=form, eps=1e-2)
+            for g, (s, P) in enumerate(zip(signals, apart, strict=True))
+        ]
+        torch.testing.assert_close(found, torch.cat(each), **tol)
+
+
+def test_gradients():
+    together, _, x = setting("N", "dyadic, K < S", "float64", True)
+    x = x[:, :1].requires_grad_()
+
+    def layer(x):
+        norms = analyze(x, together)
+        return synthesize(torch.sin(norms), x, together, eps=0.1)
+
+    (found,) = torch.autograd.grad(layer(x).square().sum(), x)
+    step = 1e-6
+    for i in (0, 7, 20):
+        direction = torch.zeros_like(x)
+        direction[i] = step
+        with torch.no_grad():
+            ahead, behind = (layer(x + s * direction).square().sum() for s in (1, -1))
+        assert found[i].item() == pytest.approx(((ahead - behind) / (2 * step)).item(), rel=1e-4)
+
+
+def test_shapes_are_checked_and_an_empty_batch_works():
+    together, _, x = setting("N", "dyadic", "float64", True)
+    with pytest.raises(SignalError, match=f"{len(SIZES)} graphs must have the shape"):
+        together.decompose(x[1:])
+    with pytest.raises(SignalError, match="float32"):
+        together.decompose(x.float())
+    assert together.to(torch.float32).dtype == torch.float32
+    none = BatchProjector([], BANDS["dyadic"])
+    empty = torch.zeros(0, 3)
+    assert analyze(empty, none).shape == (0, 7, 3)
+    assert synthesize(torch.zeros(0, 7, 3), empty, none).shape == (0, 3)
