@@ -7,6 +7,8 @@
 | `PoolingNLSF` | (N, d) | (G, d') | invariant to permutations |
 | `LaplacianAttention` | two of a kind | both, weighted | that of its branches |
 | `NLSFStack` | (N, d) | (N, d') | commutes with functional shifts |
+| `NodeClassifier` | (N, d) | (N, classes) | that of its encoder and filters |
+| `GraphClassifier` | (N, d) | (G, classes) | that of its filters |
 
 Every layer is called as ``layer(x, edge_index, edge_weight, batch)``, and computes the spectrum of
 a graph once, or as ``layer(x, spectrum=...)`` with what `nlsf.spectral.partial_eigh` gave.
@@ -14,6 +16,12 @@ a graph once, or as ``layer(x, spectrum=...)`` with what `nlsf.spectral.partial_
 
 from nlsf.nn.attention import LaplacianAttention
 from nlsf.nn.graph_nlsf import GraphNLSF
+from nlsf.nn.models import (
+    GraphClassifier,
+    GraphClassifierConfig,
+    NodeClassifier,
+    NodeClassifierConfig,
+)
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.pooling_nlsf import PoolingNLSF
 from nlsf.nn.readout import Readout
@@ -23,10 +31,14 @@ from nlsf.nn.stack import InvariantNorm, NLSFStack
 from nlsf.nn.start import Start
 
 __all__ = [
+    "GraphClassifier",
+    "GraphClassifierConfig",
     "GraphNLSF",
     "InvariantNorm",
     "LaplacianAttention",
     "NLSFStack",
+    "NodeClassifier",
+    "NodeClassifierConfig",
     "NodeNLSF",
     "PoolingNLSF",
     "Readout",

@@ -98,25 +98,41 @@ class LaplacianAttention(nn.Module):
         for branch, given in zip((self.first, self.second), spectrum, strict=True):
             signal = branch.lin(x) if isinstance(branch, GraphNLSF) else x
             parts.append(branch.decompose(signal, edge_index, edge_weight, batch, spectrum=given))
-        weights = self._weights(parts)
-        self.alpha = weights[..., 0].detach()
-        if isinstance(self.first, NodeNLSF):
-            weights = _per_node(weights, parts[0])
-        outputs = [self.first.respond(parts[0]), self.second.respond(parts[1])]
-        return torch.cat([weights[..., i, None] * y for i, y in enumerate(outputs)], dim=-1)
+        return self.respond(parts)
 
-    def _weights(self, parts: list[Decomposition]) -> Tensor:
-        """Softmax of the scores: (2,), or (..., 2) with one pair a graph."""
+    def respond(self, parts: Sequence[Decomposition]) -> Tensor:
+        """The same for a signal that each branch has decomposed already."""
+        first, second = parts
+        norms = []
+        if self.score == "spectral":
+            norms = [self.first.analyze(first), self.second.analyze(second)]
+        weights = self.weights(norms)
+        if isinstance(self.first, NodeNLSF):
+            weights = _per_node(weights, first)
+        return self.combine(weights, [self.first.respond(first), self.second.respond(second)])
+
+    def weights(self, norms: Sequence[Tensor]) -> Tensor:
+        """The weights (2,), or (..., 2) with one pair a graph; the first is kept as ``alpha``.
+
+        Args:
+            norms: of each branch, (..., B, d); not looked at for scalar scores.
+        """
         if self.score == "scalar":
-            return self.scores.softmax(-1)
-        branches = ((self.first, self.first_score), (self.second, self.second_score))
-        scores = []
-        for (branch, network), part in zip(branches, parts, strict=True):
-            norms = branch.analyze(part)
-            total = norms.square().sum(-2, keepdim=True)
-            relative = norms / torch.where(total > 0, total, 1.0).sqrt()
-            scores.append(network(relative.mean(-1)))
-        return torch.cat(scores, dim=-1).softmax(-1)
+            weights = self.scores.softmax(-1)
+        else:
+            scores = []
+            for network, c in zip((self.first_score, self.second_score), norms, strict=True):
+                total = c.square().sum(-2, keepdim=True)
+                relative = c / torch.where(total > 0, total, 1.0).sqrt()
+                scores.append(network(relative.mean(-1)))
+            weights = torch.cat(scores, dim=-1).softmax(-1)
+        self.alpha = weights[..., 0].detach()
+        return weights
+
+    @staticmethod
+    def combine(weights: Tensor, outputs: Sequence[Tensor]) -> Tensor:
+        """The outputs of the branches, weighted, side by side."""
+        return torch.cat([weights[..., i, None] * y for i, y in enumerate(outputs)], dim=-1)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.first}, {self.second}, score={self.score!r})"

@@ -98,8 +98,12 @@ class GraphNLSF(SpectralLayer):
         return self.respond(self.decompose(x, edge_index, edge_weight, batch, spectrum=spectrum))
 
     def respond(self, parts: Decomposition) -> Tensor:
-        """The network on the norms of a signal that is decomposed already."""
-        features = self.analyze(parts).flatten(-2)
+        """The same for a signal that is mapped and decomposed already."""
+        return self.respond_norms(self.analyze(parts))
+
+    def respond_norms(self, norms: Tensor) -> Tensor:
+        """The network on norms (..., B, d) that are there already."""
+        features = norms.flatten(-2)
         if features.ndim == 1:
             features = features.unsqueeze(0)
         flat: Tensor = self.network(self.standard(features.flatten(0, -2)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, TypeAlias
 
 import torch
@@ -45,13 +46,15 @@ class Readout(nn.Module):
         """One vector a graph."""
         if self.name in ("mean", "sum", "max"):
             return _reduce(y, self.name, batch, num_graphs)
+        if self.p == math.inf:
+            return _reduce(y.abs(), "max", batch, num_graphs)
         powers = y.abs().pow(self.p)
         how = "mean" if self.normalize else "sum"
         total = _reduce(powers, how, batch, num_graphs)
-        positive = total > 0
-        # The gradient of a zero norm is 0, not infinite.
-        root = torch.where(positive, total, 1.0).pow(1 / self.p)
-        return torch.where(positive, root, 0.0)
+        zero = total == 0
+        # The gradient of a zero norm is 0, not infinite; a NaN stays one.
+        root = torch.where(zero, 1.0, total).pow(1 / self.p)
+        return torch.where(zero, 0.0, root)
 
     def __repr__(self) -> str:
         norm = f", p={self.p}, normalize={self.normalize}" if self.name in ("lp", "rms") else ""

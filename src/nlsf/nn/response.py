@@ -90,7 +90,8 @@ class Response(nn.Module):
             raise ModelError(
                 f"A {name} response of {n_bands} bands, {channels} channels and "
                 f"{self.out_channels} outputs would need {needed:,} parameters. Use "
-                "response='diagonal', fewer bands, or a narrower encoder before it."
+                "response='diagonal' with sharing='shared', fewer bands, or a narrower encoder "
+                "before it."
             )
         self.network = GroupedMLP(
             groups,

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from nlsf.errors import ModelError
+from nlsf.errors import ModelError, SignalError
 from nlsf.spectral import (
     Bands,
     BatchProjector,
@@ -39,7 +39,9 @@ class Memo:
         if key in self.entries:
             self.entries.move_to_end(key)
         else:
-            self.entries[key] = compute()
+            # Tensors born in inference mode would be of no use to a training step later.
+            with torch.inference_mode(False):
+                self.entries[key] = compute()
             while len(self.entries) > self.size:
                 self.entries.popitem(last=False)
         return self.entries[key]
@@ -52,7 +54,7 @@ class Memo:
 _spectra = Memo(64)
 _projectors = Memo(64)
 _digests: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
-_digest_of: dict[int, tuple[int, bytes]] = {}
+_digest_of: dict[int, tuple[tuple[int, int], bytes]] = {}
 
 
 def forget_spectra() -> None:
@@ -86,6 +88,11 @@ def projector_for(
         normalization: which Laplacian to build of ``edge_index``.
         self_loops: as in `laplacian`.
     """
+    if x.ndim < 2 or not (x.is_floating_point() or x.is_complex()):
+        raise SignalError(
+            "The signal must have the shape (..., nodes, channels) and be of floating point, not "
+            f"{tuple(x.shape)} of {x.dtype}."
+        )
     if isinstance(spectrum, Projector | BatchProjector):
         if spectrum.bands != bands or spectrum.complement != complement:
             raise ModelError(
@@ -106,8 +113,12 @@ def projector_for(
     def build() -> tuple[Any, Projector | BatchProjector]:
         moved = [s.to(dtype=real, device=x.device) for s in items]
         if many:
-            return items, BatchProjector(moved, bands, complement=complement)
-        return items, Projector(moved[0], bands, complement=complement)
+            batched = BatchProjector(moved, bands, complement=complement)
+            _ = batched.place  # computed now, not at first use: see Memo.get
+            return items, batched
+        single = Projector(moved[0], bands, complement=complement)
+        _ = single.vectors
+        return items, single
 
     projector: Projector | BatchProjector = _projectors.get(key, build)[1]
     return projector
@@ -173,12 +184,16 @@ def split_batch(
 def _digest(tensor: Tensor) -> bytes:
     """A hash of the content; looked up, not computed, while the same tensor is unchanged."""
     number = id(tensor)
-    if _digests.get(number) is tensor and _digest_of[number][0] == tensor._version:
+    # A tensor of inference mode cannot say whether it changed: it is hashed every time.
+    counted = not tensor.is_inference()
+    state = (tensor._version, tensor.data_ptr()) if counted else (-1, -1)
+    if counted and _digests.get(number) is tensor and _digest_of[number][0] == state:
         return _digest_of[number][1]
     array = tensor.detach().cpu().contiguous().numpy()
     content = hashlib.blake2b(array.tobytes(), digest_size=16)
     content.update(repr((array.shape, array.dtype)).encode())
-    _digests[number] = tensor
-    _digest_of[number] = (tensor._version, content.digest())
-    weakref.finalize(tensor, _digest_of.pop, number, None)
+    if counted:
+        _digests[number] = tensor
+        _digest_of[number] = (state, content.digest())
+        weakref.finalize(tensor, _digest_of.pop, number, None)
     return content.digest()

@@ -60,7 +60,9 @@ class SpectralLayer(nn.Module):
             normalization=self.normalization,
             self_loops=self.self_loops,
         )
-        return projector.decompose(x, check_finite=False)
+        # Half precision would round the small bands away, and mixed dtypes do not add up.
+        with torch.autocast(x.device.type, enabled=False):
+            return projector.decompose(x, check_finite=False)
 
     def analyze(self, parts: Decomposition) -> Tensor:
         """The invariant norms (..., B, d)."""

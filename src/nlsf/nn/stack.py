@@ -12,6 +12,8 @@ from torch_geometric.utils import scatter
 from nlsf.errors import ModelError
 from nlsf.nn.attention import LaplacianAttention
 from nlsf.nn.node_nlsf import NodeNLSF
+from nlsf.nn.spectral_layer import graph_of_nodes
+from nlsf.spectral import BatchProjector, Projector, Spectrum
 
 
 class InvariantNorm(nn.Module):
@@ -43,8 +45,8 @@ class InvariantNorm(nn.Module):
             mean = energy.mean(-2, keepdim=True) if x.shape[-2] else energy.sum(-2, keepdim=True)
         else:
             mean = scatter(energy, batch, dim=0, reduce="mean")[batch]
-        positive = mean > 0
-        size = torch.where(positive, torch.where(positive, mean, 1.0).sqrt(), 0.0)
+        zero = mean == 0
+        size = torch.where(zero, 0.0, torch.where(zero, 1.0, mean).sqrt())
         return self.weight * x / (size + self.eps)
 
 
@@ -86,6 +88,8 @@ class NLSFStack(nn.Module):
     def forward(self, x: Tensor, *graph: Any, **options: Any) -> Tensor:
         """All layers; arguments as in those of `NodeNLSF` or `LaplacianAttention`."""
         batch = graph[2] if len(graph) > 2 else options.get("batch")
+        if batch is None:
+            batch = self._graph_of_nodes(options.get("spectrum"))
         for i, layer in enumerate(self.layers):
             y = layer(x, *graph, **options)
             if self.residual and y.shape == x.shape:
@@ -95,3 +99,15 @@ class NLSFStack(nn.Module):
                 y = norm(y, batch) if isinstance(norm, InvariantNorm) else y
             x = y
         return x
+
+    def _graph_of_nodes(self, spectrum: Any) -> Tensor | None:
+        """The graph of each node, where several graphs come as spectra or as their projector."""
+        if isinstance(self.layers[0], LaplacianAttention) and spectrum is not None:
+            spectrum = spectrum[0]
+        if spectrum is None or isinstance(spectrum, Spectrum):
+            return None
+        if isinstance(spectrum, Projector | BatchProjector):
+            return graph_of_nodes(spectrum)
+        items = tuple(spectrum)
+        nodes = torch.tensor([s.num_nodes for s in items], dtype=torch.int64)
+        return torch.repeat_interleave(nodes).to(items[0].vectors.device if items else "cpu")

@@ -38,6 +38,7 @@ from nlsf.spectral.functional_shift import (
     sample_shift,
 )
 from nlsf.spectral.graph_input import adjacency_matrix
+from nlsf.spectral.prepared import PreparedGraphs, PreparedRows
 from nlsf.spectral.projector import Decomposition, Projector
 from nlsf.spectral.shift import ShiftOperator, adjacency, laplacian, magnetic_laplacian
 from nlsf.spectral.spectrum import Spectrum
@@ -54,6 +55,8 @@ __all__ = [
     "FunctionalShift",
     "IndexBands",
     "IntervalBands",
+    "PreparedGraphs",
+    "PreparedRows",
     "Projector",
     "QuantileBands",
     "ShiftOperator",

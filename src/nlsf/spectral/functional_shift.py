@@ -143,6 +143,7 @@ def random_unitary(size: int, dtype: torch.dtype, generator: torch.Generator) ->
     return unitary
 
 
+@torch.no_grad()
 def equivariance_error(f: Callable[[Tensor], Tensor], x: Tensor, shift: FunctionalShift) -> float:
     r"""How far a map is from commuting with a shift: :math:`\|f(Ux) - U f(x)\| / \|f(x)\|`.
 
@@ -155,6 +156,7 @@ def equivariance_error(f: Callable[[Tensor], Tensor], x: Tensor, shift: Function
     return _relative(f(shift(x).to(_like(x, shift))) - expected, expected)
 
 
+@torch.no_grad()
 def invariance_error(f: Callable[[Tensor], Tensor], x: Tensor, shift: FunctionalShift) -> float:
     r"""How far a map is from ignoring a shift: :math:`\|f(Ux) - f(x)\| / \|f(x)\|`."""
     expected = f(x)

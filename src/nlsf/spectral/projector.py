@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,11 +28,14 @@ class Decomposition:
         coefficients: (..., k, d), :math:`V^* X` for the explicit columns.
         remainder: (..., N, d), :math:`X - V V^* X`: the projection on the implicit band, or
             ``None`` where no band is implicit.
+        rest_energy: (..., 1, d), the squared norms of the remainder, where its rows at hand are not
+            all; see `PreparedRows`.
     """
 
     projector: Projector | BatchProjector
     coefficients: Tensor
     remainder: Tensor | None
+    rest_energy: Tensor | None = None
 
 
 class Projector:
@@ -127,6 +131,12 @@ class Projector:
         return Projector(
             self.spectrum.to(dtype=dtype, device=device), self.bands, complement=self.complement
         )
+
+    def rows(self, index: Tensor) -> Projector:
+        """A projector that synthesises only these nodes; it cannot decompose signals itself."""
+        some = copy.copy(self)
+        some.__dict__["vectors"] = self.vectors[index]
+        return some
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:

@@ -49,6 +49,8 @@ def analyze(
         raise SignalError(f"p must be at least 1, not {p!r}.")
     if p == 2:
         norm = _root(_energies(parts))
+    elif parts.rest_energy is not None:
+        raise SignalError("A prepared signal knows its L_2 norms only: use p = 2.")
     else:
         each = range(parts.projector.n_bands)
         bands = [_lp_norm(parts.projector.part(parts, j), p) for j in each]
@@ -138,7 +140,9 @@ def _energies(parts: Decomposition) -> Tensor:
     if parts.projector.rest is None or parts.remainder is None:
         return energies
     # ||X||^2 minus the other bands would save a product, but cancels: see docs/decisions.md.
-    rest = _square(parts.remainder).sum(-2, keepdim=True)
+    rest = parts.rest_energy
+    if rest is None:
+        rest = _square(parts.remainder).sum(-2, keepdim=True)
     index = torch.tensor([parts.projector.rest], device=rest.device)
     return energies.index_add(-2, index, rest)
 

@@ -157,6 +157,7 @@ def _permutation(n: int, seed: int) -> Tensor:
 def _assert_close(
     found: Tensor, expected: Tensor, tol: float | None, dtype: torch.dtype, what: str
 ) -> None:
+    found, expected = found.detach(), expected.detach()
     if found.shape != expected.shape:
         raise AssertionError(f"The function is {what}: shape {found.shape} != {expected.shape}.")
     size = float(torch.linalg.vector_norm(expected)) or 1.0

@@ -1,0 +1,11 @@
+"""Models built from the filters, each from one frozen dataclass."""
+
+from nlsf.nn.models.graph_classifier import GraphClassifier, GraphClassifierConfig
+from nlsf.nn.models.node_classifier import NodeClassifier, NodeClassifierConfig
+
+__all__ = [
+    "GraphClassifier",
+    "GraphClassifierConfig",
+    "NodeClassifier",
+    "NodeClassifierConfig",
+]

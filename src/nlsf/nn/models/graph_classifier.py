@@ -1,0 +1,211 @@
+"""A model for graphs: filters and a head: `GraphClassifier`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from torch import Tensor, nn
+from torch_geometric.nn import MLP
+
+from nlsf.errors import ModelError
+from nlsf.nn.attention import LaplacianAttention, Score
+from nlsf.nn.graph_nlsf import GraphNLSF
+from nlsf.nn.pooling_nlsf import PoolingNLSF
+from nlsf.nn.readout import ReadoutName
+from nlsf.nn.response import ResponseName, Sharing
+from nlsf.nn.spectra import projector_for
+from nlsf.nn.start import Start
+from nlsf.spectral import Bands, BatchProjector, DyadicBands, IndexBands
+from nlsf.spectral.prepared import PreparedGraphs
+
+
+@dataclass(frozen=True)
+class GraphClassifierConfig:
+    """Everything that defines a `GraphClassifier`.
+
+    Attributes:
+        in_channels: features of a node.
+        out_channels: classes, or targets of a regression.
+        hidden_channels: outputs of each filter.
+        level: ``"graph"`` (Phi) or ``"pooling"``.
+        branches: ``"attention"`` between an index and a value branch, or only one of them.
+        index_bands: bands of the index branch, on L.
+        value_bands: bands of the value branch, on N.
+        score: the attention's scores.
+        channels: linear map of the features before the norms of Phi; ``None`` for none.
+        standardize: batch normalisation of the norms of Phi.
+        readout: of the pooling level, with ``p``.
+        p: of the readout ``"lp"``.
+        norm: the p of the norm in the filters.
+        response: form of the response of the pooling level; ``sharing``, ``a`` and ``start`` too.
+        head: widths of the last network (the paper's: 256, 128, 64).
+        dropout: in the head.
+    """
+
+    in_channels: int
+    out_channels: int
+    hidden_channels: int = 64
+    level: Literal["graph", "pooling"] = "graph"
+    branches: Literal["attention", "index", "value"] = "attention"
+    index_bands: Bands = field(default_factory=lambda: IndexBands(8))
+    value_bands: Bands = field(default_factory=DyadicBands)
+    score: Score = "scalar"
+    channels: int | None = 32
+    standardize: bool = True
+    readout: ReadoutName = "mean"
+    p: float = 2.0
+    norm: float = 2.0
+    response: ResponseName = "diagonal"
+    sharing: Sharing = "shared"
+    a: float = 0.0
+    start: Start = field(default_factory=Start)
+    head: tuple[int, ...] = (256, 128, 64)
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.level not in ("graph", "pooling"):
+            raise ModelError(f"level must be 'graph' or 'pooling', not {self.level!r}.")
+        if self.branches not in ("attention", "index", "value"):
+            raise ModelError(
+                f"branches must be 'attention', 'index' or 'value', not {self.branches!r}."
+            )
+
+
+class GraphClassifier(nn.Module):
+    """Graph-level or pooling filters and a head, for one output vector a graph.
+
+    Args:
+        config: a `GraphClassifierConfig`, or leave it out and pass its fields by name.
+
+    Shapes:
+        - x: (N, in_channels), all nodes of all graphs
+        - output: (G, out_channels): logits, or targets of a regression
+    """
+
+    def __init__(self, config: GraphClassifierConfig | None = None, **fields: Any) -> None:
+        super().__init__()
+        self.config = c = GraphClassifierConfig(**fields) if config is None else config
+        branches = []
+        if c.branches != "value":
+            branches.append(_branch(c, c.index_bands, None))
+        if c.branches != "index":
+            branches.append(_branch(c, c.value_bands, "sym"))
+        self.filter: LaplacianAttention | GraphNLSF | PoolingNLSF = branches[0]
+        if c.branches == "attention":
+            self.filter = LaplacianAttention(branches[0], branches[1], c.score)
+        sizes = [self.filter.out_channels, *c.head, c.out_channels]
+        self.head = MLP(sizes, dropout=c.dropout, norm="batch_norm" if c.standardize else None)
+
+    def reset_parameters(self) -> None:
+        """Draws new parameters."""
+        self.filter.reset_parameters()
+        self.head.reset_parameters()
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        spectrum: Any = None,
+    ) -> Tensor:
+        """The outputs of every graph.
+
+        Args:
+            x: features.
+            edge_index: (2, E).
+            edge_weight: (E,).
+            batch: (N,), the graph of each node.
+            spectrum: instead of ``edge_index``; a pair (L, N) with attention.
+        """
+        options = {} if spectrum is None else {"spectrum": spectrum}
+        out: Tensor = self.head(self.filter(x, edge_index, edge_weight, batch, **options))
+        return out
+
+    def prepare(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        spectrum: Any = None,
+    ) -> tuple[PreparedGraphs, ...]:
+        """Prepares the fast path of the graph level: all graphs as one tensor a branch.
+
+        `forward_prepared` then gives the same numbers as ``forward``, at the speed of an MLP; it
+        takes mini-batches, ``[p[index] for p in prepared]``.
+        """
+        c = self.config
+        if c.level != "graph" or c.norm != 2:
+            raise ModelError("The fast path needs level='graph' and norm=2.")
+        given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
+        prepared = []
+        for branch, one in zip(self._branches(), given, strict=False):
+            projector = projector_for(
+                x,
+                branch.bands,
+                branch.complement,
+                spectrum=one,
+                edge_index=edge_index,
+                edge_weight=edge_weight,
+                batch=batch,
+                normalization=branch.normalization,
+                self_loops=branch.self_loops,
+            )
+            if not isinstance(projector, BatchProjector):
+                raise ModelError("The fast path is for many graphs: pass batch.")
+            prepared.append(PreparedGraphs(x, projector))
+        return tuple(prepared)
+
+    def forward_prepared(
+        self, prepared: tuple[PreparedGraphs, ...] | list[PreparedGraphs]
+    ) -> Tensor:
+        """The outputs (G, out_channels) of prepared graphs."""
+        outputs, norms = [], []
+        for branch, one in zip(self._branches(), prepared, strict=True):
+            weight = branch.lin.weight.T if isinstance(branch.lin, nn.Linear) else None
+            norms.append(one.norms(weight))
+            outputs.append(branch.respond_norms(norms[-1]))
+        y = outputs[0]
+        if isinstance(self.filter, LaplacianAttention):
+            y = self.filter.combine(self.filter.weights(norms), outputs)
+        out: Tensor = self.head(y)
+        return out
+
+    def _branches(self) -> list[GraphNLSF]:
+        layer = self.filter
+        branches = [layer.first, layer.second] if isinstance(layer, LaplacianAttention) else [layer]
+        return [branch for branch in branches if isinstance(branch, GraphNLSF)]
+
+
+def _branch(
+    c: GraphClassifierConfig, bands: Bands, normalization: Literal["sym"] | None
+) -> GraphNLSF | PoolingNLSF:
+    if c.level == "graph":
+        return GraphNLSF(
+            c.in_channels,
+            c.hidden_channels,
+            bands,
+            normalization,
+            norm=c.norm,
+            channels=c.channels,
+            standardize=c.standardize,
+        )
+    return PoolingNLSF(
+        c.in_channels,
+        c.hidden_channels,
+        c.hidden_channels,
+        c.readout,
+        c.p,
+        depth=1,
+        bands=bands,
+        normalization=normalization,
+        norm=c.norm,
+        response=c.response,
+        sharing=c.sharing,
+        a=c.a,
+        start=c.start,
+    )

@@ -1,0 +1,256 @@
+"""A model for nodes: encoder, filters, decoder: `NodeClassifier`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.errors import ModelError
+from nlsf.nn.attention import LaplacianAttention, Score
+from nlsf.nn.node_nlsf import NodeNLSF
+from nlsf.nn.response import Mode, ResponseName, Sharing
+from nlsf.nn.spectra import projector_for
+from nlsf.nn.stack import NLSFStack
+from nlsf.nn.start import Start
+from nlsf.spectral import Bands, DyadicBands, IndexBands, Projector
+from nlsf.spectral.prepared import PreparedRows
+
+
+@dataclass(frozen=True)
+class NodeClassifierConfig:
+    """Everything that defines a `NodeClassifier`.
+
+    Attributes:
+        in_channels: features of a node.
+        out_channels: classes, or targets of a regression.
+        hidden_channels: width between encoder and decoder.
+        encoder: ``"mlp"`` (two layers, breaks the functional symmetry), ``"linear"`` (without bias,
+            keeps it), or ``"none"``.
+        place: filter the ``"hidden"`` channels or, encoded that far, the class ``"scores"``.
+        branches: ``"attention"`` between an index and a value branch, or only one of them.
+        num_layers: filters in a row.
+        index_bands: bands of the index branch, on L.
+        value_bands: bands of the value branch, on N.
+        self_loops: add self loops to N.
+        score: the attention's scores.
+        residual: add the input of every layer to its output.
+        response: form of the response; ``sharing``, ``mode``, ``relative``, ``psi_hidden``,
+            ``psi_dropout``, ``a``, ``eps`` and ``start`` as in `NodeNLSF` and `Response`.
+        input_dropout: dropout on the features.
+        dropout: dropout on the hidden channels and before the decoder.
+    """
+
+    in_channels: int
+    out_channels: int
+    hidden_channels: int = 64
+    encoder: Literal["mlp", "linear", "none"] = "mlp"
+    place: Literal["hidden", "scores"] = "scores"
+    branches: Literal["attention", "index", "value"] = "attention"
+    num_layers: int = 1
+    index_bands: Bands = field(default_factory=lambda: IndexBands(16))
+    value_bands: Bands = field(default_factory=DyadicBands)
+    self_loops: bool = True
+    score: Score = "scalar"
+    residual: bool = False
+    response: ResponseName = "diagonal"
+    sharing: Sharing = "shared"
+    mode: Mode = "multiplicative"
+    relative: bool = True
+    psi_hidden: int = 32
+    psi_dropout: float = 0.0
+    a: float = 0.0
+    eps: float = 1e-6
+    start: Start = field(default_factory=lambda: Start("ppr"))
+    input_dropout: float = 0.5
+    dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name, known in (
+            ("encoder", ("mlp", "linear", "none")),
+            ("place", ("hidden", "scores")),
+            ("branches", ("attention", "index", "value")),
+        ):
+            value = getattr(self, name)
+            if value not in known:
+                raise ModelError(f"{name} must be one of {', '.join(known)}, not {value!r}.")
+        if self.encoder == "none" and self.place == "scores":
+            raise ModelError(
+                "Class scores need an encoder: say place='hidden' or encoder='linear'."
+            )
+
+
+class NodeClassifier(nn.Module):
+    """Encoder, nonlinear spectral filters, decoder, for one output vector a node.
+
+    Args:
+        config: a `NodeClassifierConfig`, or leave it out and pass its fields by name.
+
+    Shapes:
+        - x: (N, in_channels), or (..., N, in_channels) for many signals on one graph
+        - output: (N, out_channels): logits, or targets of a regression
+    """
+
+    def __init__(self, config: NodeClassifierConfig | None = None, **fields: Any) -> None:
+        super().__init__()
+        self.config = c = NodeClassifierConfig(**fields) if config is None else config
+        channels = c.out_channels if c.place == "scores" else c.hidden_channels
+        if c.encoder == "mlp":
+            self.encoder: nn.Module = nn.Sequential(
+                nn.Linear(c.in_channels, c.hidden_channels),
+                nn.ReLU(),
+                nn.Dropout(c.dropout),
+                nn.Linear(c.hidden_channels, channels),
+            )
+        elif c.encoder == "linear":
+            self.encoder = nn.Linear(c.in_channels, channels, bias=False)
+        else:
+            self.encoder = nn.Identity()
+            channels = c.in_channels
+        width = channels
+        layers: list[NodeNLSF | LaplacianAttention] = []
+        for _ in range(c.num_layers):
+            layers.append(_layer(c, channels, width))
+            channels = layers[-1].out_channels
+        self.filters = NLSFStack(layers, residual=c.residual, norm=c.num_layers > 1)
+        plain = c.place == "scores" and channels == c.out_channels
+        self.decoder: nn.Module = nn.Identity() if plain else nn.Linear(channels, c.out_channels)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Back to the start."""
+        for module in (self.encoder, self.decoder):
+            for part in module.modules():
+                if isinstance(part, nn.Linear):
+                    part.reset_parameters()
+        self.filters.reset_parameters()
+        if self.config.place == "scores" and isinstance(self.decoder, nn.Linear):
+            # The mean of the two branches, so that scores stay scores before training.
+            eye = torch.eye(self.config.out_channels)
+            with torch.no_grad():
+                self.decoder.weight.copy_(torch.cat([eye, eye], dim=1))
+                self.decoder.bias.zero_()
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        spectrum: Any = None,
+    ) -> Tensor:
+        """The outputs of every node; arguments as in the filters' ``forward``.
+
+        Args:
+            x: features.
+            edge_index: (2, E).
+            edge_weight: (E,).
+            batch: (N,).
+            spectrum: instead of ``edge_index``; a pair (L, N) with attention.
+        """
+        x = nn.functional.dropout(x, self.config.input_dropout, self.training)
+        h = self.encoder(x)
+        options = {} if spectrum is None else {"spectrum": spectrum}
+        y = self.filters(h, edge_index, edge_weight, batch, **options)
+        return self._decode(y)
+
+    def _decode(self, y: Tensor) -> Tensor:
+        if self.config.place == "hidden":
+            y = nn.functional.dropout(y.relu(), self.config.dropout, self.training)
+        out: Tensor = self.decoder(y)
+        return out
+
+    def prepare(
+        self,
+        rows: Tensor,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        *,
+        spectrum: Any = None,
+    ) -> tuple[PreparedRows, ...]:
+        """Prepares the fast path: fixed features, and only these nodes.
+
+        It is open to models whose way to the one filter is linear: ``encoder`` linear or none, one
+        layer, no input dropout. `forward_rows` then gives the same numbers as ``forward(x)[rows]``
+        and costs nothing that grows with the graph.
+
+        Args:
+            rows: the nodes, (R,).
+            x: (N, in_channels).
+            edge_index: (2, E).
+            edge_weight: (E,).
+            spectrum: as in ``forward``.
+        """
+        c = self.config
+        if c.encoder == "mlp" or c.num_layers > 1 or c.input_dropout > 0 or c.residual:
+            raise ModelError(
+                "The fast path needs encoder='linear' or 'none', num_layers=1, input_dropout=0 and "
+                "no residual: anything else must see all nodes in every step."
+            )
+        given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
+        prepared = []
+        for branch, one in zip(self._branches(), given, strict=False):
+            projector = projector_for(
+                x,
+                branch.bands,
+                branch.complement,
+                spectrum=one,
+                edge_index=edge_index,
+                edge_weight=edge_weight,
+                normalization=branch.normalization,
+                self_loops=branch.self_loops,
+            )
+            if not isinstance(projector, Projector):
+                raise ModelError("The fast path is for one graph, not for a batch.")
+            prepared.append(PreparedRows.of(x, projector, rows))
+        return tuple(prepared)
+
+    def forward_rows(self, prepared: tuple[PreparedRows, ...]) -> Tensor:
+        """The outputs (R, out_channels) at the prepared nodes."""
+        weight = self.encoder.weight.T if isinstance(self.encoder, nn.Linear) else None
+        parts = [p.map(weight) for p in prepared]
+        layer = self.filters.layers[0]
+        if isinstance(layer, LaplacianAttention):
+            y = layer.respond(parts)
+        else:
+            assert isinstance(layer, NodeNLSF)
+            y = layer.respond(parts[0])
+        return self._decode(y)
+
+    def _branches(self) -> list[NodeNLSF]:
+        layer = self.filters.layers[0]
+        if isinstance(layer, LaplacianAttention):
+            assert isinstance(layer.first, NodeNLSF)
+            assert isinstance(layer.second, NodeNLSF)
+            return [layer.first, layer.second]
+        assert isinstance(layer, NodeNLSF)
+        return [layer]
+
+
+def _layer(
+    c: NodeClassifierConfig, in_channels: int, out_channels: int
+) -> NodeNLSF | LaplacianAttention:
+    options: dict[str, Any] = {
+        "response": c.response,
+        "a": c.a,
+        "eps": c.eps,
+        "start": c.start,
+        "sharing": c.sharing,
+        "mode": c.mode,
+        "relative": c.relative,
+        "hidden": c.psi_hidden,
+        "dropout": c.psi_dropout,
+    }
+    if c.branches == "index":
+        return NodeNLSF(in_channels, out_channels, c.index_bands, None, **options)
+    value = NodeNLSF(
+        in_channels, out_channels, c.value_bands, "sym", self_loops=c.self_loops, **options
+    )
+    if c.branches == "value":
+        return value
+    index = NodeNLSF(in_channels, out_channels, c.index_bands, None, **options)
+    return LaplacianAttention(index, value, c.score)

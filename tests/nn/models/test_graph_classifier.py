@@ -1,0 +1,92 @@
+import pytest
+import torch
+from torch_geometric.data import Batch, Data
+
+from cases import GRAPHS
+from nlsf.errors import ModelError
+from nlsf.nn import GraphClassifier, GraphClassifierConfig
+from nlsf.spectral import DyadicBands, IndexBands
+
+DATA = [Data(edge_index=g.edge_index, num_nodes=g.num_nodes) for g in GRAPHS.values()]
+BATCH = Batch.from_data_list(DATA)
+BANDS = {"index_bands": IndexBands(4), "value_bands": DyadicBands(0.5, 4, 3)}
+
+
+def model(**fields):
+    torch.manual_seed(0)
+    made = GraphClassifier(in_channels=3, out_channels=2, hidden_channels=6, **BANDS, **fields)
+    for parameter in made.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return made.double().eval()
+
+
+def features():
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(BATCH.num_nodes, 3, dtype=torch.float64, generator=generator)
+
+
+@pytest.mark.parametrize("level", ["graph", "pooling"])
+@pytest.mark.parametrize("branches", ["attention", "index", "value"])
+@pytest.mark.parametrize("score", ["scalar", "spectral"])
+def test_a_batch_equals_its_graphs_one_by_one(level, branches, score):
+    made = model(level=level, branches=branches, score=score)
+    x = features()
+    out = made(x, BATCH.edge_index, None, BATCH.batch)
+    assert out.shape == (len(DATA), 2)
+    parts = x.split([d.num_nodes for d in DATA])
+    for g, (data, signal) in enumerate(zip(DATA, parts, strict=True)):
+        alone = made(signal, data.edge_index)
+        torch.testing.assert_close(alone[0], out[g], atol=1e-9, rtol=1e-9)
+
+
+@pytest.mark.parametrize("branches", ["attention", "index", "value"])
+@pytest.mark.parametrize("score", ["scalar", "spectral"])
+@pytest.mark.parametrize("channels", [None, 5])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_the_fast_path_has_the_numbers_of_the_plain_one(branches, score, channels, standardize):
+    made = model(branches=branches, score=score, channels=channels, standardize=standardize)
+    x = features()
+    plain = made(x, BATCH.edge_index, None, BATCH.batch)
+    prepared = made.prepare(x, BATCH.edge_index, None, BATCH.batch)
+    fast = made.forward_prepared(prepared)
+    torch.testing.assert_close(fast, plain, atol=1e-9, rtol=1e-9)
+    wanted = torch.autograd.grad(plain.sin().sum(), list(made.parameters()), allow_unused=True)
+    found = torch.autograd.grad(fast.sin().sum(), list(made.parameters()), allow_unused=True)
+    for a, b in zip(found, wanted, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-7, rtol=1e-7)
+    index = torch.tensor([4, 1, 7])
+    torch.testing.assert_close(made.forward_prepared([p[index] for p in prepared]), plain[index])
+    assert len(prepared[0]) == len(DATA)
+
+
+def test_the_remainder_takes_no_more_rows_than_there_are_features():
+    data = Data(edge_index=torch.stack([torch.arange(200), torch.arange(200).roll(1)]))
+    data.edge_index = torch.cat([data.edge_index, data.edge_index.flip(0)], dim=1)
+    batch = Batch.from_data_list([Data(edge_index=data.edge_index, num_nodes=200)] * 2)
+    x = torch.randn(400, 3, dtype=torch.float64)
+    made = model(branches="index")
+    (prepared,) = made.prepare(x, batch.edge_index, None, batch.batch)
+    assert prepared.rows.shape == (2, 7 + 3, 3)  # 4 eigenspaces of a ring: 1 + 2 + 2 + 2 columns
+
+
+def test_the_head_is_that_of_the_paper():
+    made = GraphClassifier(in_channels=3, out_channels=2)
+    assert made.head.channel_list == [128, 256, 128, 64, 2]
+
+
+def test_what_does_not_fit_is_refused():
+    for field in ("level", "branches"):
+        with pytest.raises(ModelError, match=field):
+            GraphClassifierConfig(3, 2, **{field: "other"})
+    for fields in ({"level": "pooling"}, {"norm": 1.0}):
+        with pytest.raises(ModelError, match="fast path needs"):
+            model(**fields).prepare(features(), BATCH.edge_index, None, BATCH.batch)
+    with pytest.raises(ModelError, match="pass batch"):
+        model().prepare(features()[:7], DATA[0].edge_index)
+
+
+def test_reset_parameters():
+    made = model()
+    before = [p.clone() for p in made.parameters()]
+    made.reset_parameters()
+    assert any(not torch.equal(a, b) for a, b in zip(before, made.parameters(), strict=True))

@@ -1,0 +1,147 @@
+import pytest
+import torch
+
+from nlsf.data import digits
+from nlsf.errors import ModelError
+from nlsf.nn import NodeClassifier, NodeClassifierConfig
+from nlsf.spectral import DyadicBands, IndexBands, UniformBands, laplacian, partial_eigh
+from nlsf.testing import assert_shift_equivariant
+from nlsf.testing.graphs import torus
+
+GRAPH = torus(4, 5)
+BANDS = {"index_bands": IndexBands(4), "value_bands": DyadicBands(0.5, 4, 3)}
+
+
+def model(**fields):
+    torch.manual_seed(0)
+    made = NodeClassifier(in_channels=6, out_channels=3, hidden_channels=5, **BANDS, **fields)
+    for parameter in made.parameters():  # away from the zeros of the start
+        torch.nn.init.normal_(parameter, std=0.3)
+    return made.double()
+
+
+def features(*leading):
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(*leading, 20, 6, dtype=torch.float64, generator=generator)
+
+
+@pytest.mark.parametrize("encoder", ["mlp", "linear", "none"])
+@pytest.mark.parametrize("place", ["hidden", "scores"])
+@pytest.mark.parametrize("branches", ["attention", "index", "value"])
+@pytest.mark.parametrize("num_layers", [1, 3])
+def test_every_architecture_trains(encoder, place, branches, num_layers):
+    fields = {"encoder": encoder, "place": place, "branches": branches, "num_layers": num_layers}
+    if encoder == "none" and place == "scores":
+        with pytest.raises(ModelError, match="Class scores need an encoder"):
+            NodeClassifierConfig(6, 3, **fields)
+        return
+    made = model(**fields, dropout=0.0, input_dropout=0.0)
+    out = made(features(), GRAPH.edge_index)
+    assert out.shape == (20, 3)
+    out.square().sum().backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in made.parameters())
+    many = made(features(2), GRAPH.edge_index)
+    torch.testing.assert_close(many[1], made(features(2)[1], GRAPH.edge_index))
+
+
+@pytest.mark.parametrize("encoder", ["linear", "none"])
+@pytest.mark.parametrize("branches", ["attention", "index", "value"])
+@pytest.mark.parametrize("score", ["scalar", "spectral"])
+@pytest.mark.parametrize("response", ["diagonal", "bandwise", "full"])
+@pytest.mark.parametrize("rows", [[3], [0, 7, 19], list(range(20))])
+def test_the_fast_path_has_the_numbers_of_the_plain_one(encoder, branches, score, response, rows):
+    made = model(
+        encoder=encoder,
+        place="hidden",
+        branches=branches,
+        score=score,
+        response=response,
+        a=0.5,
+        input_dropout=0.0,
+        dropout=0.0,
+    )
+    x, rows = features(), torch.tensor(rows)
+    plain = made(x, GRAPH.edge_index)[rows]
+    fast = made.forward_rows(made.prepare(rows, x, GRAPH.edge_index))
+    torch.testing.assert_close(fast, plain, atol=1e-9, rtol=1e-9)
+    wanted = torch.autograd.grad(plain.sin().sum(), list(made.parameters()))
+    found = torch.autograd.grad(fast.sin().sum(), list(made.parameters()))
+    for a, b in zip(found, wanted, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-8, rtol=1e-8)
+
+
+def test_the_fast_path_works_with_many_features():
+    """More features than nodes: the remainder itself is smaller than its Gram matrix."""
+    made = NodeClassifier(
+        in_channels=50, out_channels=3, encoder="linear", input_dropout=0.0, **BANDS
+    ).double()
+    x = torch.randn(20, 50, dtype=torch.float64)
+    rows = torch.tensor([1, 2])
+    made.eval()
+    fast = made.forward_rows(made.prepare(rows, x, GRAPH.edge_index))
+    torch.testing.assert_close(fast, made(x, GRAPH.edge_index)[rows])
+
+
+@pytest.mark.parametrize(
+    "fields", [{"encoder": "mlp"}, {"num_layers": 2}, {"input_dropout": 0.1}, {"residual": True}]
+)
+def test_the_fast_path_says_what_it_needs(fields):
+    made = model(**({"encoder": "linear", "input_dropout": 0.0} | fields))
+    with pytest.raises(ModelError, match="fast path needs"):
+        made.prepare(torch.tensor([0]), features(), GRAPH.edge_index)
+
+
+def test_a_linear_encoder_keeps_the_symmetry_and_an_mlp_does_not():
+    spectra = [partial_eigh(laplacian(GRAPH, normalization=n)) for n in (None, "sym")]
+    kept = model(encoder="linear", place="scores").eval()
+    kept.decoder.bias.data.zero_()
+    assert_shift_equivariant(lambda x: kept(x, spectrum=spectra), spectra[0], features())
+    broken = model(encoder="mlp", place="scores").eval()
+    with pytest.raises(AssertionError):
+        assert_shift_equivariant(lambda x: broken(x, spectrum=spectra), spectra[0], features())
+
+
+def test_scores_start_as_the_mean_of_the_filtered_scores():
+    made = NodeClassifier(in_channels=6, out_channels=3, encoder="linear", **BANDS).eval()
+    x = torch.randn(20, 6)
+    first, second = made.filters.layers[0].first, made.filters.layers[0].second
+    h = made.encoder(x)
+    expected = (first(h, GRAPH.edge_index) + second(h, GRAPH.edge_index)) / 2
+    torch.testing.assert_close(made(x, GRAPH.edge_index), expected)
+
+
+def test_config_or_fields():
+    config = NodeClassifierConfig(6, 3, branches="value", value_bands=UniformBands(4))
+    assert NodeClassifier(config).config == config
+    with pytest.raises(TypeError, match="branch"):
+        NodeClassifier(in_channels=6, out_channels=3, branch="value")
+    for field, value in (("encoder", "cnn"), ("place", "top"), ("branches", "both")):
+        with pytest.raises(ModelError, match=field):
+            NodeClassifierConfig(6, 3, **{field: value})
+
+
+def test_it_learns_the_digits():
+    torch.manual_seed(0)
+    graph = digits()
+    order = torch.randperm(graph.num_nodes)
+    train = torch.cat([order[graph.y[order] == c][:20] for c in range(10)])
+    test = torch.ones(graph.num_nodes, dtype=torch.bool)
+    test[train] = False
+    made = NodeClassifier(
+        in_channels=64,
+        out_channels=10,
+        encoder="linear",
+        branches="value",
+        value_bands=DyadicBands(0.5, 6, 4),
+        input_dropout=0.0,
+    )
+    prepared = made.prepare(train, graph.x, graph.edge_index)
+    optimizer = torch.optim.Adam(made.parameters(), lr=0.02)
+    for _ in range(150):
+        optimizer.zero_grad()
+        logits = made.forward_rows(prepared)
+        torch.nn.functional.cross_entropy(logits, graph.y[train]).backward()
+        optimizer.step()
+    made.eval()
+    guess = made(graph.x, graph.edge_index).argmax(1)
+    assert (guess == graph.y)[test].double().mean() > 0.9
