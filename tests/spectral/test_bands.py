@@ -26,7 +26,7 @@ def spectrum_of(values, gap_tol=1e-9):
     values = torch.tensor(values, dtype=torch.float64)
     n = len(values)
     eye = torch.eye(n, dtype=torch.float64)
-    return Spectrum(values, eye, torch.zeros(n), float(values[-1]), math.inf, gap_tol)
+    return Spectrum(values, eye, torch.zeros(n), float(values[-1]), math.inf, gap_tol, 0.0)
 
 
 EIGHT = spectrum_of([0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0])

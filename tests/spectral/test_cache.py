@@ -19,7 +19,7 @@ def files(folder):
 def same(a: Spectrum, b: Spectrum):
     for name in ("values", "vectors", "residuals"):
         assert getattr(a, name).equal(getattr(b, name))
-    for name in ("far", "reach", "gap_tol", "nullity", "name", "order", "solver"):
+    for name in ("far", "reach", "gap_tol", "trace", "nullity", "name", "order", "solver"):
         assert getattr(a, name) == getattr(b, name)
 
 

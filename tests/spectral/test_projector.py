@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from cases import GRAPHS, projector, signal
+from cases import BANDS, GRAPHS, OPERATORS, projector, signal
 from nlsf.errors import BandError, SignalError
 from nlsf.spectral import DyadicBands, IndexBands, Projector, laplacian, partial_eigh
 
@@ -26,6 +26,15 @@ def test_the_last_band_is_implicit_when_a_partial_spectrum_must_cover_everything
     P = Projector(spectrum, bands)
     assert P.rest == 3
     assert P.dimension[4] == 0
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("bands", BANDS)
+def test_mean_frequencies_do_not_depend_on_how_much_was_computed(operator, bands):
+    for graph in ("weighted", "torus", "star", "one edge and an isolated node"):
+        some = projector(operator, bands, "float64", graph)
+        every = projector(operator, bands, "float64", graph, complete=True)
+        torch.testing.assert_close(some.frequencies, every.frequencies, atol=1e-9, rtol=0)
 
 
 def test_a_real_signal_on_a_complex_operator_becomes_complex():

@@ -38,7 +38,9 @@ class NodeNLSF(SpectralLayer):
         normalization: which Laplacian to build of ``edge_index``: ``"sym"`` for N, ``None`` for L.
         response: ``"diagonal"``, ``"bandwise"`` or ``"full"``; see `Response`.
         complement: whether what the bands leave out is filtered too, or dropped (*lead*).
-        a: exponent of the norm in the denominator, 0 to 1.
+        a: exponent of the norm in the denominator, 0 to 1. With 1, the paper's choice, every band
+            is scaled to norm 1, so the output does not have the size of the input; with 0 the layer
+            is, before training, the linear filter that ``start`` names.
         eps: the e of the denominator.
         norm: the p of the norm.
         normalize: divide norms by :math:`N^{1/p}`.

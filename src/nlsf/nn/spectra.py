@@ -52,7 +52,7 @@ class Memo:
 
 
 _spectra = Memo(64)
-_projectors = Memo(64)
+_projectors = Memo(16)
 _digests: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
 _digest_of: dict[int, tuple[tuple[int, int], bytes]] = {}
 
@@ -63,6 +63,8 @@ def forget_spectra() -> None:
     _projectors.clear()
 
 
+# A compiler cannot trace an eigensolver, and need not: it runs once.
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def projector_for(
     x: Tensor,
     bands: Bands,

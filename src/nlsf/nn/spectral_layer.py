@@ -49,7 +49,7 @@ class SpectralLayer(nn.Module):
         spectrum: SpectrumArgument = None,
     ) -> Decomposition:
         """The signal seen through the layer's bands; arguments as in ``forward``."""
-        projector = projector_for(
+        projector: Projector | BatchProjector = projector_for(
             x,
             self.bands,
             self.complement,

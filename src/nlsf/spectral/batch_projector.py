@@ -130,7 +130,7 @@ class BatchProjector:
             remainder = padded - self.vectors @ coefficients
             # Exactly zero, not a rounding error, where the band is empty.
             remainder = remainder * (self.dimension[:, self.rest] > 0)[:, None, None]
-        return Decomposition(self, coefficients, remainder)
+        return Decomposition(self, padded, coefficients, remainder)
 
     def band_sums(self, columns: Tensor) -> Tensor:
         """Sums over the columns of each band: (G, k, d) to (G, B, d)."""
@@ -154,7 +154,7 @@ class BatchProjector:
 
     def part(self, parts: Decomposition, j: int) -> Tensor:
         """The projection on band j in the padded layout: (G, n, d)."""
-        if j == self.rest and parts.remainder is not None:
+        if j == self.rest:
             return parts.remainder
         return self.vectors @ (parts.coefficients * (self.band == j)[:, :, None])
 

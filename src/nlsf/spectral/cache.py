@@ -22,7 +22,7 @@ from nlsf.spectral.shift import ShiftOperator
 from nlsf.spectral.spectrum import Spectrum
 
 _TENSORS = ("values", "vectors", "residuals")
-_FIELDS = ("far", "reach", "gap_tol", "nullity", "name", "order", "solver")
+_FIELDS = ("far", "reach", "gap_tol", "trace", "nullity", "name", "order", "solver")
 
 
 class SpectrumCache:

@@ -21,7 +21,7 @@ from nlsf.spectral.request import EigenRequest
 from nlsf.spectral.shift import ShiftOperator
 from nlsf.spectral.spectrum import Spectrum, eigenspace_ids
 
-SOLVER_VERSION = 1
+SOLVER_VERSION = 2
 """Part of the cache key: raise it when the same request may give other numbers."""
 
 DENSE_LIMIT = 600
@@ -127,6 +127,7 @@ def _solve(request: EigenRequest) -> Spectrum:
         far=sign * far,
         reach=_reach(request, values, cut),
         gap_tol=request.gap,
+        trace=float(shift.matrix.diagonal().real.sum()),
         nullity=nullity,
         name=shift.name,
         order=shift.order,

@@ -79,8 +79,11 @@ def _is_edge_index(graph: Graph) -> bool:
 
 
 def _is_real(array: Tensor | NDArray[Any]) -> bool:
-    kind = array.numpy().dtype.kind if isinstance(array, Tensor) else array.dtype.kind
-    return kind in "fcb"
+    """Whether the entries are weights rather than numbers of nodes; true and false are weights."""
+    if isinstance(array, Tensor):
+        kind = array.dtype
+        return kind.is_floating_point or kind.is_complex or kind == torch.bool
+    return array.dtype.kind in "fcb"
 
 
 def _to_numpy(array: Any) -> NDArray[Any]:

@@ -28,25 +28,29 @@ class PreparedRows:
     Attributes:
         projector: of these rows.
         coefficients: (k, F), :math:`V^* X`.
-        remainder: (R, F), the rows of the projection on the implicit band, or ``None``.
+        signal: (R, F), the rows of the signal.
+        remainder: (R, F), the rows of the projection on the implicit band.
         gram: (F, F), the G of the formula; or all rows of the remainder (N, F), where they are
-            fewer; or ``None``.
+            fewer; or ``None`` where no band is implicit.
     """
 
     projector: Projector
+    signal: Tensor
     coefficients: Tensor
-    remainder: Tensor | None
+    remainder: Tensor
     gram: Tensor | None
 
     @classmethod
     def of(cls, x: Tensor, projector: Projector, rows: Tensor) -> PreparedRows:
         """Prepares a signal (N, F) for these nodes."""
         parts = projector.decompose(x)
-        gram = parts.remainder
-        if gram is not None and gram.shape[-2] > gram.shape[-1]:
-            gram = gram.mH @ gram
-        remainder = None if parts.remainder is None else parts.remainder[rows]
-        return cls(projector.rows(rows), parts.coefficients, remainder, gram)
+        gram = None
+        if projector.rest is not None:
+            gram = parts.remainder
+            if gram.shape[-2] > gram.shape[-1]:
+                gram = gram.mH @ gram
+        some = projector.rows(rows)
+        return cls(some, parts.signal[rows], parts.coefficients, parts.remainder[rows], gram)
 
     def map(self, weight: Tensor | None = None) -> Decomposition:
         """The decomposition of X W at the prepared nodes.
@@ -54,11 +58,12 @@ class PreparedRows:
         Args:
             weight: W, (F, d); the signal itself by default.
         """
-        coefficients, remainder = self.coefficients, self.remainder
+        signal, coefficients, remainder = self.signal, self.coefficients, self.remainder
         if weight is not None:
-            coefficients = coefficients @ weight
-            remainder = None if remainder is None else remainder @ weight
-        return Decomposition(self.projector, coefficients, remainder, self._rest_energy(weight))
+            # The remainder makes the rows of the signal itself unnecessary in the synthesis.
+            coefficients, remainder = coefficients @ weight, remainder @ weight
+        energy = self._rest_energy(weight)
+        return Decomposition(self.projector, signal, coefficients, remainder, energy)
 
     def _rest_energy(self, weight: Tensor | None) -> Tensor | None:
         if self.gram is None:
@@ -88,7 +93,7 @@ class PreparedGraphs:
     def __init__(self, x: Tensor, projector: BatchProjector) -> None:
         parts = projector.decompose(x)
         rows, band = parts.coefficients, projector.band
-        if projector.rest is not None and parts.remainder is not None:
+        if projector.rest is not None:
             factor = parts.remainder
             if factor.shape[1] > factor.shape[2]:
                 factor = torch.linalg.qr(factor, mode="r").R

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,23 +18,37 @@ if TYPE_CHECKING:
     from nlsf.spectral.batch_projector import BatchProjector
 
 
-@dataclass(frozen=True, eq=False)
 class Decomposition:
-    """A signal seen by a `Projector`, computed once and shared by analysis and synthesis.
+    """A signal seen by a projector, computed once and shared by analysis and synthesis.
 
-    Attributes:
-        projector: what it was decomposed with.
+    Args:
+        projector: what it is decomposed with.
+        signal: (..., N, d), the signal itself, at the nodes that the projector synthesises.
         coefficients: (..., k, d), :math:`V^* X` for the explicit columns.
-        remainder: (..., N, d), :math:`X - V V^* X`: the projection on the implicit band, or
-            ``None`` where no band is implicit.
-        rest_energy: (..., 1, d), the squared norms of the remainder, where its rows at hand are not
-            all; see `PreparedRows`.
+        remainder: (..., N, d), the projection on the implicit band, if it is at hand.
+        rest_energy: (..., 1, d), its squared norms, if they are at hand.
     """
 
-    projector: Projector | BatchProjector
-    coefficients: Tensor
-    remainder: Tensor | None
-    rest_energy: Tensor | None = None
+    def __init__(
+        self,
+        projector: Projector | BatchProjector,
+        signal: Tensor,
+        coefficients: Tensor,
+        remainder: Tensor | None = None,
+        rest_energy: Tensor | None = None,
+    ) -> None:
+        self.projector = projector
+        self.signal = signal
+        self.coefficients = coefficients
+        self.rest_energy = rest_energy
+        self.known_remainder = remainder
+
+    @property
+    def remainder(self) -> Tensor:
+        """:math:`X - V V^* X`, the projection on the implicit band: computed when first asked."""
+        if self.known_remainder is None:
+            self.known_remainder = self.signal - self.projector.vectors @ self.coefficients
+        return self.known_remainder
 
 
 class Projector:
@@ -145,7 +158,7 @@ class Projector:
         return tuple(slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True))
 
     def decompose(self, x: Tensor, *, check_finite: bool = True) -> Decomposition:
-        """Two thin products: the coefficients in the explicit columns, and what they leave.
+        """The coefficients in the explicit columns: one thin product.
 
         Args:
             x: (..., N, d), leading dimensions for many signals on the one graph. A real signal on a
@@ -156,9 +169,7 @@ class Projector:
             SignalError: wrong shape or dtype, or a value that is not finite.
         """
         x = self._checked(x, check_finite)
-        coefficients = self.vectors.mH @ x
-        remainder = None if self.rest is None else x - self.vectors @ coefficients
-        return Decomposition(self, coefficients, remainder)
+        return Decomposition(self, x, self.vectors.mH @ x)
 
     def band_sums(self, columns: Tensor) -> Tensor:
         """Sums over the columns of each band: (..., k, d) to (..., B, d)."""
@@ -190,7 +201,7 @@ class Projector:
 
     def part(self, parts: Decomposition, j: int) -> Tensor:
         """The projection on band j of a signal that is decomposed already."""
-        if j == self.rest and parts.remainder is not None:
+        if j == self.rest:
             return parts.remainder
         return self.vectors[:, self.slices[j]] @ parts.coefficients[..., self.slices[j], :]
 
@@ -217,14 +228,15 @@ class Projector:
 def band_frequencies(spectrum: Spectrum, assigned: Tensor, rest: int | None, size: int) -> Tensor:
     """The mean frequency of each band, (size,); 0 for an empty one.
 
-    What a partial spectrum leaves out counts for the implicit band, half way between the last known
-    frequency and the end of the spectrum.
+    What a partial spectrum leaves out counts for the implicit band; the trace tells its mean.
     """
     total = spectrum.frequencies.new_zeros(size).index_add(0, assigned, spectrum.frequencies)
     count = torch.bincount(assigned, minlength=size).to(total)
     missing = spectrum.num_nodes - spectrum.num_pairs
     if missing and rest is not None:
-        total[rest] += missing * (spectrum.reach + spectrum.bandwidth) / 2
+        total[rest] += abs(
+            spectrum.trace - float(spectrum.values.sum()) - missing * spectrum.origin
+        )
         count[rest] += missing
     return total / count.clamp(min=1)
 

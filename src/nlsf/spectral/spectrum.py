@@ -26,6 +26,7 @@ class Spectrum:
         far: the eigenvalue at the other end of the spectrum, known even when k < N.
         reach: every eigenpair with a frequency up to this one is here; infinite when all are.
         gap_tol: absolute distance below which two eigenvalues count as equal.
+        trace: the sum of *all* N eigenvalues, known even when k < N.
         nullity: how many of the leading values are exact zeros with an analytic kernel; 0 where the
             kernel was not known in advance.
         name: the operator's name.
@@ -39,6 +40,7 @@ class Spectrum:
     far: float
     reach: float
     gap_tol: float
+    trace: float
     nullity: int = 0
     name: str = "custom"
     order: Order = "ascending"
@@ -113,21 +115,35 @@ class Spectrum:
         return torch.zeros_like(count).index_add(0, self.eigenspaces, self.frequencies) / count
 
     def to(
-        self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
+        self,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+        *,
+        non_blocking: bool = False,
     ) -> Spectrum:
         """The same spectrum with vectors of another precision or on another device.
 
         The eigenvalues stay in float64: which band one belongs to must not depend on the precision
         of the training. A real dtype asked of complex vectors sets the precision of their parts.
+
+        Args:
+            dtype: of the vectors.
+            device: of all tensors.
+            non_blocking: as in ``torch.Tensor.to``. PyTorch Geometric always passes it, and leaves
+                an object that does not take it where it was, without a word.
         """
         if dtype is not None and self.vectors.is_complex() and not dtype.is_complex:
             dtype = dtype.to_complex()
         return replace(
             self,
-            values=self.values.to(device=device),
-            vectors=self.vectors.to(dtype=dtype, device=device),
-            residuals=self.residuals.to(device=device),
+            values=self.values.to(device=device, non_blocking=non_blocking),
+            vectors=self.vectors.to(dtype=dtype, device=device, non_blocking=non_blocking),
+            residuals=self.residuals.to(device=device, non_blocking=non_blocking),
         )
+
+    def cpu(self) -> Spectrum:
+        """The same spectrum in main memory; what ``Data.cpu()`` calls."""
+        return self.to(device="cpu")
 
     def permute(self, permutation: Tensor) -> Spectrum:
         """The spectrum of the graph whose node i is this one's node ``permutation[i]``."""

@@ -13,6 +13,9 @@ from nlsf.spectral.projector import Decomposition, Projector
 
 Form: TypeAlias = Literal["diagonal", "bandwise", "full"]
 
+_PYTHAGORAS = 1e-3
+"""Share of the energy below which the implicit band's norm is computed, not inferred."""
+
 
 def analyze(
     x: Tensor | Decomposition,
@@ -137,32 +140,53 @@ def _decomposition(
 def _energies(parts: Decomposition) -> Tensor:
     """Squared norms (..., B, d): sums of squared coefficients over the columns of each band."""
     energies = parts.projector.band_sums(_square(parts.coefficients))
-    if parts.projector.rest is None or parts.remainder is None:
+    if parts.projector.rest is None:
         return energies
-    # ||X||^2 minus the other bands would save a product, but cancels: see docs/decisions.md.
-    rest = parts.rest_energy
-    if rest is None:
-        rest = _square(parts.remainder).sum(-2, keepdim=True)
+    rest = _rest_energy(parts, energies.sum(-2, keepdim=True))
     index = torch.tensor([parts.projector.rest], device=rest.device)
     return energies.index_add(-2, index, rest)
+
+
+def _rest_energy(parts: Decomposition, explicit: Tensor) -> Tensor:
+    """The implicit band's energy (..., 1, d): by Pythagoras where that is accurate.
+
+    The difference of two nearly equal energies has no digits left. Where less than a thousandth is
+    left to the implicit band, its norm is computed from the remainder (docs/decisions.md).
+    """
+    if parts.rest_energy is not None:
+        return parts.rest_energy
+    if parts.known_remainder is None:
+        total = _square(parts.signal).sum(-2, keepdim=True)
+        rest = total - explicit
+        if bool((rest > _PYTHAGORAS * total).all()):
+            return rest
+    return _square(parts.remainder).sum(-2, keepdim=True)
 
 
 def _diagonal(parts: Decomposition, gain: Tensor) -> Tensor:
     projector = parts.projector
     gain = gain.to(parts.coefficients.dtype)
+    if projector.rest is None:
+        return projector.restore(projector.vectors @ (parts.coefficients * projector.spread(gain)))
+    rest = gain[..., projector.rest, None, :]
+    if parts.known_remainder is None:  # the rest is X minus the columns: fold it into them
+        y = projector.vectors @ (parts.coefficients * (projector.spread(gain) - rest))
+        return projector.restore(y + parts.signal * rest)
     y = projector.vectors @ (parts.coefficients * projector.spread(gain))
-    if projector.rest is not None and parts.remainder is not None:
-        y = y + parts.remainder * gain[..., projector.rest, None, :]
-    return projector.restore(y)
+    return projector.restore(y + parts.remainder * rest)
 
 
 def _mixing(parts: Decomposition, scale: Tensor, r: Tensor) -> Tensor:
     projector = parts.projector
     r = (r * scale.unsqueeze(-1)).to(parts.coefficients.dtype)
-    y = projector.vectors @ projector.mix(parts.coefficients, r)
-    if projector.rest is not None and parts.remainder is not None:
-        y = y + parts.remainder @ r[..., projector.rest, :, :]
-    return projector.restore(y)
+    mixed = projector.mix(parts.coefficients, r)
+    if projector.rest is None:
+        return projector.restore(projector.vectors @ mixed)
+    rest = r[..., projector.rest, :, :]
+    if parts.known_remainder is None:
+        mixed = mixed - parts.coefficients @ rest
+        return projector.restore(projector.vectors @ mixed + parts.signal @ rest)
+    return projector.restore(projector.vectors @ mixed + parts.remainder @ rest)
 
 
 def _square(x: Tensor) -> Tensor:
