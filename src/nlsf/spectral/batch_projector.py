@@ -82,6 +82,12 @@ class BatchProjector:
         """The nodes of all graphs together."""
         return int(self.nodes.sum())
 
+    @cached_property
+    def rest_index(self) -> Tensor:
+        """The number of the implicit band, as an index: (1,), or (0,) where there is none."""
+        numbers = [] if self.rest is None else [self.rest]
+        return torch.tensor(numbers, dtype=torch.int64, device=self.vectors.device)
+
     @property
     def sizes(self) -> Tensor:
         """(G, 1, 1), the nodes of each graph; 1 for an empty one."""

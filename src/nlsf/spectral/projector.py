@@ -127,6 +127,12 @@ class Projector:
         """N."""
         return self.spectrum.num_nodes
 
+    @cached_property
+    def rest_index(self) -> Tensor:
+        """The number of the implicit band, as an index: (1,), or (0,) where there is none."""
+        numbers = [] if self.rest is None else [self.rest]
+        return torch.tensor(numbers, dtype=torch.int64, device=self.vectors.device)
+
     @property
     def sizes(self) -> Tensor:
         """The number of nodes as a tensor that divides (..., B, d); 1 for an empty graph."""

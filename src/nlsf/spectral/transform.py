@@ -143,8 +143,7 @@ def _energies(parts: Decomposition) -> Tensor:
     if parts.projector.rest is None:
         return energies
     rest = _rest_energy(parts, energies.sum(-2, keepdim=True))
-    index = torch.tensor([parts.projector.rest], device=rest.device)
-    return energies.index_add(-2, index, rest)
+    return energies.index_add(-2, parts.projector.rest_index, rest)
 
 
 def _rest_energy(parts: Decomposition, explicit: Tensor) -> Tensor:
@@ -156,8 +155,9 @@ def _rest_energy(parts: Decomposition, explicit: Tensor) -> Tensor:
     if parts.rest_energy is not None:
         return parts.rest_energy
     if parts.known_remainder is None:
-        total = _square(parts.signal).sum(-2, keepdim=True)
-        rest = total - explicit
+        # One pass, where squares and their sum would be two.
+        total = torch.linalg.vector_norm(parts.signal, dim=-2, keepdim=True).square()
+        rest: Tensor = total - explicit
         if bool((rest > _PYTHAGORAS * total).all()):
             return rest
     return _square(parts.remainder).sum(-2, keepdim=True)
@@ -171,9 +171,9 @@ def _diagonal(parts: Decomposition, gain: Tensor) -> Tensor:
     rest = gain[..., projector.rest, None, :]
     if parts.known_remainder is None:  # the rest is X minus the columns: fold it into them
         y = projector.vectors @ (parts.coefficients * (projector.spread(gain) - rest))
-        return projector.restore(y + parts.signal * rest)
+        return projector.restore(torch.addcmul(y, parts.signal, rest))
     y = projector.vectors @ (parts.coefficients * projector.spread(gain))
-    return projector.restore(y + parts.remainder * rest)
+    return projector.restore(torch.addcmul(y, parts.remainder, rest))
 
 
 def _mixing(parts: Decomposition, scale: Tensor, r: Tensor) -> Tensor:
@@ -203,6 +203,8 @@ def _power(norm: Tensor, a: float) -> Tensor:
     """norm^a with 0^0 = 1 and gradient 0 at 0."""
     if a == 0:
         return torch.ones_like(norm)
+    if a == 1:
+        return norm
     positive = norm > 0
     return torch.where(positive, torch.where(positive, norm, 1.0) ** a, 0.0)
 
