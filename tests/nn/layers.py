@@ -61,13 +61,13 @@ LAYERS = {
         NodeNLSF(2, 2, IndexBands(9), None, **SMOOTH), NodeNLSF(2, 3, **SMOOTH)
     ),
     "attention, spectral": lambda: LaplacianAttention(
-        NodeNLSF(2, 2, IndexBands(9), None, **SMOOTH), NodeNLSF(2, 3, **SMOOTH), "spectral", 3
+        NodeNLSF(2, 2, IndexBands(9), None, **SMOOTH), NodeNLSF(2, 3, **SMOOTH), "spectral", 16
     ),
     "attention, graphs": lambda: LaplacianAttention(
         GraphNLSF(2, 2, IndexBands(4), None, channels=3, **SMOOTH),
-        PoolingNLSF(2, 2, 3, "rms", activation=None, **SMOOTH),
+        PoolingNLSF(2, 2, 3, "rms", activation=None, hidden=3),
         "spectral",
-        3,
+        16,
     ),
     "stack": lambda: NLSFStack([NodeNLSF(2, 2, IndexBands(4), **SMOOTH) for _ in range(3)]),
     "stack of attention": _stack,

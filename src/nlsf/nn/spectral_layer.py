@@ -66,7 +66,8 @@ class SpectralLayer(nn.Module):
 
     def analyze(self, parts: Decomposition) -> Tensor:
         """The invariant norms (..., B, d)."""
-        return analyze(parts, p=self.norm, normalize=self.normalize)
+        with torch.autocast(parts.coefficients.device.type, enabled=False):
+            return analyze(parts, p=self.norm, normalize=self.normalize)
 
 
 def graph_of_nodes(projector: Projector | BatchProjector) -> Tensor | None:

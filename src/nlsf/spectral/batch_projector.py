@@ -27,10 +27,16 @@ class BatchProjector:
         spectra: one a graph, as many eigenpairs of each as the bands need.
         bands: the partition, the same family for all.
         complement: as in `Projector`.
+        dtype: of the signals, where there is no spectrum to tell.
     """
 
     def __init__(
-        self, spectra: Sequence[Spectrum], bands: Bands, *, complement: bool = True
+        self,
+        spectra: Sequence[Spectrum],
+        bands: Bands,
+        *,
+        complement: bool = True,
+        dtype: torch.dtype | None = None,
     ) -> None:
         self.spectra = tuple(spectra)
         self.bands = bands
@@ -62,7 +68,7 @@ class BatchProjector:
         none = torch.zeros(0, self.n_bands, dtype=torch.float64)
         self.frequencies = torch.stack(frequencies) if frequencies else none
         self.nodes = torch.tensor([v.shape[0] for v in chosen], dtype=torch.int64)
-        self.vectors = _padded(chosen)
+        self.vectors = _padded(chosen) if chosen else torch.zeros(0, 0, 0, dtype=dtype)
         # Columns that pad have zero vectors, so it does not matter which band they count for.
         self.band = torch.zeros(self.vectors.shape[0], self.vectors.shape[2], dtype=torch.int64)
         for g, i in enumerate(ids):
@@ -174,8 +180,6 @@ class BatchProjector:
 
 def _padded(matrices: list[Tensor]) -> Tensor:
     """Matrices of different shapes in one tensor (G, n, k), zeros where there is nothing."""
-    if not matrices:
-        return torch.zeros(0, 0, 0)
     rows, columns = (max(m.shape[i] for m in matrices) for i in (0, 1))
     stacked = matrices[0].new_zeros(len(matrices), rows, columns)
     for g, matrix in enumerate(matrices):

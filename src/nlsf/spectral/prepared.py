@@ -123,5 +123,5 @@ class PreparedGraphs:
         squares = rows.square()
         energy = squares.new_zeros(squares.shape[0], self.n_bands, squares.shape[2])
         energy = energy.scatter_add(1, self.band[:, :, None].expand_as(squares), squares)
-        positive = energy > 0
-        return torch.where(positive, torch.where(positive, energy, 1.0).sqrt(), 0.0)
+        zero = energy == 0
+        return torch.where(zero, 0.0, torch.where(zero, 1.0, energy).sqrt())

@@ -195,8 +195,8 @@ def _square(x: Tensor) -> Tensor:
 
 def _root(energy: Tensor) -> Tensor:
     """The square root with gradient 0 at 0."""
-    positive = energy > 0
-    return torch.where(positive, torch.where(positive, energy, 1.0).sqrt(), 0.0)
+    zero = energy == 0  # not "> 0": a NaN must stay one
+    return torch.where(zero, 0.0, torch.where(zero, 1.0, energy).sqrt())
 
 
 def _power(norm: Tensor, a: float) -> Tensor:
@@ -205,8 +205,8 @@ def _power(norm: Tensor, a: float) -> Tensor:
         return torch.ones_like(norm)
     if a == 1:
         return norm
-    positive = norm > 0
-    return torch.where(positive, torch.where(positive, norm, 1.0) ** a, 0.0)
+    zero = norm == 0
+    return torch.where(zero, 0.0, torch.where(zero, 1.0, norm) ** a)
 
 
 def _lp_norm(x: Tensor, p: float) -> Tensor:
@@ -218,10 +218,10 @@ def _lp_norm(x: Tensor, p: float) -> Tensor:
     if p == float("inf"):
         return largest.squeeze(-2)
     largest = largest.detach()
-    unit = torch.where(largest > 0, largest, 1.0)
+    unit = torch.where(largest == 0, 1.0, largest)
     total = (size / unit).pow(p).sum(-2)
-    positive = total > 0
-    root = torch.where(positive, torch.where(positive, total, 1.0).pow(1 / p), 0.0)
+    zero = total == 0
+    root = torch.where(zero, 0.0, torch.where(zero, 1.0, total).pow(1 / p))
     return root * unit.squeeze(-2)
 
 

@@ -1,0 +1,88 @@
+import math
+
+import pytest
+import torch
+
+from nlsf.errors import ModelError
+from nlsf.nn import Readout
+from nn.layers import F64, signal
+
+Y = torch.tensor([[3.0, -1.0], [-4.0, 0.0], [0.0, 2.0]], dtype=F64)
+BY_HAND = {
+    "mean": (Readout("mean"), [-1 / 3, 1 / 3]),
+    "sum": (Readout("sum"), [-1.0, 1.0]),
+    "max": (Readout("max"), [3.0, 2.0]),
+    "L_1": (Readout("lp", 1.0), [7.0, 3.0]),
+    "L_2": (Readout("lp"), [5.0, math.sqrt(5)]),
+    "L_3": (Readout("lp", 3.0), [91 ** (1 / 3), 9 ** (1 / 3)]),
+    "mean L_1": (Readout("lp", 1.0, normalize=True), [7 / 3, 1.0]),
+    "L_inf": (Readout("lp", math.inf), [4.0, 2.0]),
+    "rms": (Readout("rms"), [math.sqrt(25 / 3), math.sqrt(5 / 3)]),
+}
+every_readout = pytest.mark.parametrize("name", BY_HAND)
+
+
+@every_readout
+def test_by_hand(name):
+    readout, expected = BY_HAND[name]
+    expected = torch.tensor([expected], dtype=F64)
+    torch.testing.assert_close(readout(Y), expected)
+    torch.testing.assert_close(readout(Y, torch.zeros(3, dtype=torch.int64), 1), expected)
+    torch.testing.assert_close(
+        readout(torch.stack([Y, 2 * Y])), torch.cat([expected, 2 * expected])
+    )
+
+
+@every_readout
+def test_a_batch_is_graph_by_graph_and_an_empty_graph_gives_zero(name):
+    readout, _ = BY_HAND[name]
+    y = signal(7, 2)
+    found = readout(y, torch.tensor([0, 0, 2, 2, 2, 2, 3]), 5)
+    for g, rows in enumerate((slice(0, 2), slice(0, 0), slice(2, 6), slice(6, 7), slice(0, 0))):
+        torch.testing.assert_close(found[g : g + 1], readout(y[rows]))
+    assert not found[[1, 4]].any()
+    assert not readout(y[:0]).any()
+    assert readout(y[:0]).shape == (1, 2)
+    assert readout(signal(3, 0, 2)).shape == (3, 2)
+
+
+@every_readout
+def test_gradients(name):
+    readout, _ = BY_HAND[name]
+    y = signal(6, 2).requires_grad_()
+    assert torch.autograd.gradcheck(readout, (y,))
+    assert torch.autograd.gradcheck(lambda y: readout(y, torch.tensor([0, 0, 0, 1, 1, 1]), 2), (y,))
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("batched", [True, False])
+def test_the_gradient_of_a_zero_norm_is_zero(p, batched):
+    y = torch.zeros(4, 2, dtype=F64, requires_grad=True)
+    batch = (torch.zeros(4, dtype=torch.int64), 1) if batched else ()
+    for readout in (Readout("lp", p), Readout("rms")):
+        (gradient,) = torch.autograd.grad(readout(y, *batch).sum(), y)
+        assert torch.equal(gradient, torch.zeros_like(y))
+
+
+@every_readout
+def test_a_value_that_is_not_a_number_is_not_hidden(name):
+    readout, _ = BY_HAND[name]
+    y = Y.clone()
+    y[1, 0] = torch.nan
+    found = readout(y)
+    assert found[0, 0].isnan()
+    assert found[0, 1].isfinite()
+
+
+def test_names_and_norms_that_do_not_exist_are_refused():
+    with pytest.raises(ModelError, match="mean, sum, max, lp or rms, not 'median'"):
+        Readout("median")
+    for p in (0.5, math.nan):
+        with pytest.raises(ModelError, match="at least 1"):
+            Readout("lp", p)
+
+
+def test_repr():
+    assert repr(Readout("mean")) == "Readout('mean')"
+    assert repr(Readout("lp", 3.0)) == "Readout('lp', p=3.0, normalize=False)"
+    assert repr(Readout("rms", 7.0)) == "Readout('rms', p=2.0, normalize=True)"

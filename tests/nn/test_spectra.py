@@ -1,0 +1,224 @@
+import pytest
+import torch
+
+import nlsf.nn.spectra as spectra
+from nlsf.errors import GraphError, ModelError
+from nlsf.nn import NodeNLSF, forget_spectra
+from nlsf.nn.spectra import Memo, projector_for, split_batch
+from nlsf.spectral import BatchProjector, DyadicBands, IndexBands, Projector, UniformBands
+from nlsf.testing.graphs import path, ring, torus
+from nn.layers import MIXED, batch_of, randomised, signal, spectrum_of, weighted_graphs
+
+
+@pytest.fixture
+def solved(monkeypatch):
+    """The graphs that were solved since the test began, by their number of nodes."""
+    forget_spectra()
+    seen = []
+
+    def watch(name, count):
+        original = getattr(spectra, name)
+
+        def wrapped(graph, *args, **kwargs):
+            seen.append(count(graph))
+            return original(graph, *args, **kwargs)
+
+        monkeypatch.setattr(spectra, name, wrapped)
+
+    watch("partial_eigh", lambda shift: shift.num_nodes)
+    watch("batched_eigh", lambda shifts: [s.num_nodes for s in shifts])
+    yield seen
+    forget_spectra()
+
+
+def filter_(normalization="sym", bands=None, **options):
+    return randomised(NodeNLSF(2, 2, bands, normalization, **options))
+
+
+def test_a_graph_is_solved_once(solved):
+    layer, g, x = filter_(), torus(4, 5), signal(20, 2)
+    first = layer(x, g.edge_index)
+    for edges in (g.edge_index, g.edge_index.clone(), g.edge_index.contiguous()):
+        assert torch.equal(layer(x, edges), first)
+        filter_()(x.float().double(), edges)
+    assert solved == [20]
+
+
+def test_a_batch_is_solved_once(solved):
+    layer, batch = filter_(), batch_of(MIXED)
+    for again in (batch, batch.clone()):
+        layer(again.x, again.edge_index, None, again.batch)
+    assert solved == [[g.num_nodes for g in MIXED]]
+
+
+def test_layers_share_what_they_can(solved):
+    g, x = torus(4, 5), signal(20, 2)
+    filter_(bands=UniformBands(4))(x, g.edge_index)
+    filter_(bands=UniformBands(4), complement=False)(x, g.edge_index)
+    filter_(bands=UniformBands(4)).float()(x.float(), g.edge_index)
+    assert solved == [20]
+    filter_(None, UniformBands(4))(x, g.edge_index)
+    filter_("sym", UniformBands(4), self_loops=True)(x, g.edge_index)
+    filter_("sym", IndexBands(3))(x, g.edge_index)
+    assert solved == [20] * 4
+
+
+def test_a_changed_graph_is_solved_again(solved):
+    layer, x = filter_(), signal(20, 2)
+    edges = torus(4, 5).edge_index.clone()
+    weight = torch.ones(edges.shape[1], dtype=torch.float64)
+    before = layer(x, edges, weight)
+    weight[(edges == 0).any(0)] = 0.5
+    after = layer(x, edges, weight)
+    assert len(solved) == 2
+    assert not torch.allclose(before, after)
+    plain = layer(x, edges)
+    edges.copy_(torch.randperm(20, generator=torch.Generator().manual_seed(0))[edges])
+    assert not torch.allclose(layer(x, edges), plain)
+    assert len(solved) == 4
+
+
+def test_new_storage_in_the_same_tensor_is_noticed(solved):
+    layer, x = filter_(), signal(20, 2)
+    edges = torus(4, 5).edge_index.clone()
+    layer(x, edges)
+    edges.data = ring(20).edge_index
+    torch.testing.assert_close(layer(x, edges), layer(x, ring(20).edge_index.clone()))
+    assert len(solved) == 2
+
+
+def test_a_tensor_that_takes_the_place_of_another_is_not_mistaken_for_it(solved):
+    layer, x = filter_(), signal(20, 2)
+    for graph in (torus(4, 5), ring(20), path(20)) * 3:
+        # Freed at once, so that the next one is likely to get the same address.
+        temporary = graph.edge_index.clone()
+        found = layer(x, temporary)
+        del temporary
+        expected = layer(x, spectrum=spectrum_of(graph, "sym", layer.bands))
+        torch.testing.assert_close(found, expected)
+    assert len(solved) == 3
+
+
+def test_isolated_nodes_at_the_end_count(solved):
+    layer = filter_()
+    g = torus(4, 5)
+    layer(signal(20, 2), g.edge_index)
+    assert layer(signal(22, 2), g.edge_index).shape == (22, 2)
+    assert solved == [20, 22]
+
+
+def test_forgetting(solved):
+    layer, g, x = filter_(), torus(4, 5), signal(20, 2)
+    before = layer(x, g.edge_index)
+    forget_spectra()
+    assert torch.equal(layer(x, g.edge_index), before)
+    assert solved == [20, 20]
+
+
+def test_the_oldest_is_forgotten_first():
+    memo = Memo(2)
+    computed = []
+
+    def get(key):
+        return memo.get(key, lambda: computed.append(key) or key.upper())
+
+    assert [get(k) for k in "abab"] == ["A", "B", "A", "B"]
+    assert computed == ["a", "b"]
+    get("a")
+    get("c")
+    assert list(memo.entries) == ["a", "c"]
+    get("b")
+    assert computed == ["a", "b", "c", "b"]
+    memo.clear()
+    assert not memo.entries
+
+
+def test_the_memory_does_not_grow_without_end():
+    layer = filter_()
+    for n in range(3, 80):
+        layer(signal(n, 2), path(n).edge_index)
+    for memo in (spectra._spectra, spectra._projectors):
+        assert 0 < len(memo.entries) == memo.size < 77
+    forget_spectra()
+    assert not spectra._spectra.entries
+    assert not spectra._projectors.entries
+
+
+def test_digests_of_dead_tensors_are_dropped():
+    before = len(spectra._digest_of)
+    for _ in range(20):
+        spectra._digest(torch.arange(3))
+    assert len(spectra._digest_of) <= before + 1
+
+
+@pytest.mark.parametrize("graphs", [MIXED, weighted_graphs()], ids=["mixed", "weighted"])
+@pytest.mark.parametrize("shuffled", [True, False])
+def test_a_batch_is_split_as_pytorch_geometric_does(graphs, shuffled):
+    batch = batch_of(graphs)
+    edges, weight = batch.edge_index, batch.edge_weight
+    if shuffled:
+        # By node, so that the edges of the graphs do not stand together any more.
+        order = torch.argsort(edges[1] * 7919 % 101, stable=True)
+        edges, weight = edges[:, order], None if weight is None else weight[order]
+    parts = split_batch(edges, weight, batch.batch)
+    for (e, w, n), data in zip(parts, batch.to_data_list(), strict=True):
+        assert n == data.num_nodes
+        found, wanted = torch.zeros(2, n, n, dtype=torch.float64)
+        found[*e] = 1.0 if w is None else w
+        wanted[*data.edge_index] = 1.0 if w is None else data.edge_weight
+        assert torch.equal(found, wanted)
+        if not shuffled:
+            assert torch.equal(e, data.edge_index)
+
+
+def test_an_unsorted_batch_is_refused():
+    with pytest.raises(ModelError, match="sorted"):
+        split_batch(path(4).edge_index, None, torch.tensor([0, 1, 0, 1]))
+
+
+def test_an_edge_between_two_graphs_of_a_batch_is_refused():
+    with pytest.raises(GraphError, match="Edge"):
+        filter_()(signal(4, 2), path(4).edge_index, None, torch.tensor([0, 0, 1, 1]))
+
+
+def test_a_layer_needs_a_graph():
+    with pytest.raises(ModelError, match=r"pass edge_index, or spectrum="):
+        filter_()(signal(4, 2))
+
+
+def test_a_projector_of_other_bands_is_refused():
+    layer, x = filter_(bands=UniformBands(4)), signal(20, 2)
+    spectrum = spectrum_of(torus(4, 5))
+    layer(x, spectrum=Projector(spectrum, UniformBands(4)))
+    for bands, complement in ((UniformBands(5), True), (UniformBands(4), False)):
+        for wrong in (
+            Projector(spectrum, bands, complement=complement),
+            BatchProjector([spectrum], bands, complement=complement),
+        ):
+            with pytest.raises(ModelError, match=r"The projector has .*, the layer"):
+                layer(x, spectrum=wrong)
+
+
+def test_a_spectrum_a_list_and_a_projector_are_the_same():
+    layer, x = filter_(), signal(20, 2)
+    spectrum = spectrum_of(torus(4, 5))
+    expected = layer(x, spectrum=spectrum)
+    for same in (
+        [spectrum],
+        (spectrum,),
+        Projector(spectrum, DyadicBands()),
+        BatchProjector([spectrum], DyadicBands()),
+    ):
+        torch.testing.assert_close(layer(x, spectrum=same), expected, atol=1e-12, rtol=0)
+    torch.testing.assert_close(layer(x, torus(4, 5).edge_index), expected, atol=1e-10, rtol=0)
+
+
+def test_the_projector_has_the_precision_of_the_signal():
+    spectrum = spectrum_of(torus(4, 5))
+    for dtype in (torch.float32, torch.float64):
+        P = projector_for(signal(20, 2, dtype=dtype), DyadicBands(), True, spectrum=spectrum)
+        assert P.dtype == dtype
+        assert P.frequencies.dtype == torch.float64
+        assert (
+            projector_for(signal(20, 5, dtype=dtype), DyadicBands(), True, spectrum=spectrum) is P
+        )
