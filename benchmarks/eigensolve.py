@@ -228,7 +228,8 @@ def main():
         done = read()
         solvers = OTHERS if arguments.others else SOLVERS
         only = "10^4" if arguments.others else arguments.only
-        for case, (_, _, repetitions, _) in CASES.items():
+        for case, (_, _, wanted, _) in CASES.items():
+            repetitions = 1 if arguments.others else wanted
             for repetition in range(repetitions if only in case else 0):
                 for solver in solvers:
                     rows = done[case][solver]

@@ -66,3 +66,10 @@ def test_repr_says_what_it_is():
     text = repr(PoolingNLSF(3, 2, 5, "rms"))
     assert text.startswith("PoolingNLSF(3, 2, node=NodeNLSF(3, 5, ")
     assert text.endswith("readout=Readout('rms', p=2.0, normalize=True))")
+
+
+def test_options_reach_the_response_of_the_filter():
+    layer = PoolingNLSF(3, 2, hidden=7, depth=3, psi={"hidden": 5, "depth": 4, "dropout": 0.25})
+    assert layer.node.response.network.sizes[1:-1] == [5, 5, 5]
+    assert layer.node.response.network.dropout == 0.25
+    assert layer.network.sizes[1:-1] == [7, 7]

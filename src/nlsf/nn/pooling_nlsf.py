@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor, nn
@@ -35,6 +36,7 @@ class PoolingNLSF(nn.Module):
         hidden: width of the last network.
         depth: its number of linear layers; 0 for none, the readout itself is the output.
         dropout: its dropout.
+        psi: options of the filter's `Response`: ``sharing``, ``hidden``, ``depth``, ...
         node_options: options of the `NodeNLSF`: ``bands``, ``normalization``, ``response``, ...
 
     Shapes:
@@ -53,13 +55,14 @@ class PoolingNLSF(nn.Module):
         hidden: int = 64,
         depth: int = 2,
         dropout: float = 0.0,
+        psi: Mapping[str, Any] | None = None,
         **node_options: Any,
     ) -> None:
         super().__init__()
         self.in_channels, self.out_channels = in_channels, out_channels
         if depth == 0:
             hidden_channels = out_channels
-        self.node = NodeNLSF(in_channels, hidden_channels, **node_options)
+        self.node = NodeNLSF(in_channels, hidden_channels, **node_options, **(psi or {}))
         self.activation = nn.Identity() if activation is None else activation_resolver(activation)
         self.readout = readout if isinstance(readout, Readout) else Readout(readout, p)
         self.network: GroupedMLP | None = None

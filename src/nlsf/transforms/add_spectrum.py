@@ -63,8 +63,7 @@ class AddSpectrum(BaseTransform):  # type: ignore[misc]  # torch_geometric is no
 
     Args:
         bands: those of the layers; computes what they need. Bands that need less may read the same
-            spectrum, but the ``start`` of a layer is placed by the eigenpairs at hand: with more of
-            them it differs a little in the last band.
+            spectrum.
         k: or at least this many eigenpairs. Without both: all of them.
         normalization: ``"sym"`` for N, ``None`` for L; the layers have the same default.
         self_loops: as in `nlsf.spectral.laplacian`.
