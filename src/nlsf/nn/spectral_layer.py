@@ -39,7 +39,7 @@ class SpectralLayer(nn.Module):
         self.self_loops = self_loops
         self.n_bands = self.bands.n_bands + int(complement)
 
-    def decompose(
+    def projector(
         self,
         x: Tensor,
         edge_index: Tensor | None = None,
@@ -47,8 +47,8 @@ class SpectralLayer(nn.Module):
         batch: Tensor | None = None,
         *,
         spectrum: SpectrumArgument = None,
-    ) -> Decomposition:
-        """The signal seen through the layer's bands; arguments as in ``forward``."""
+    ) -> Projector | BatchProjector:
+        """The layer's bands on a graph; arguments as in ``forward``."""
         projector: Projector | BatchProjector = projector_for(
             x,
             self.bands,
@@ -60,6 +60,13 @@ class SpectralLayer(nn.Module):
             normalization=self.normalization,
             self_loops=self.self_loops,
         )
+        return projector
+
+    def decompose(
+        self, x: Tensor, *graph: Tensor | None, spectrum: SpectrumArgument = None
+    ) -> Decomposition:
+        """The signal seen through the layer's bands; arguments as in ``forward``."""
+        projector = self.projector(x, *graph, spectrum=spectrum)
         # Half precision would round the small bands away, and mixed dtypes do not add up.
         with torch.autocast(x.device.type, enabled=False):
             return projector.decompose(x, check_finite=False)

@@ -14,7 +14,6 @@ from nlsf.nn.graph_nlsf import GraphNLSF
 from nlsf.nn.pooling_nlsf import PoolingNLSF
 from nlsf.nn.readout import ReadoutName
 from nlsf.nn.response import ResponseName, Sharing
-from nlsf.nn.spectra import projector_for
 from nlsf.nn.start import Start
 from nlsf.spectral import Bands, BatchProjector, DyadicBands, IndexBands
 from nlsf.spectral.prepared import PreparedGraphs
@@ -144,17 +143,7 @@ class GraphClassifier(nn.Module):
         given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
         prepared = []
         for branch, one in zip(self._branches(), given, strict=False):
-            projector = projector_for(
-                x,
-                branch.bands,
-                branch.complement,
-                spectrum=one,
-                edge_index=edge_index,
-                edge_weight=edge_weight,
-                batch=batch,
-                normalization=branch.normalization,
-                self_loops=branch.self_loops,
-            )
+            projector = branch.projector(x, edge_index, edge_weight, batch, spectrum=one)
             if not isinstance(projector, BatchProjector):
                 raise ModelError("The fast path is for many graphs: pass batch.")
             prepared.append(PreparedGraphs(x, projector))

@@ -12,7 +12,6 @@ from nlsf.errors import ModelError
 from nlsf.nn.attention import LaplacianAttention, Score
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.response import Mode, ResponseName, Sharing
-from nlsf.nn.spectra import projector_for
 from nlsf.nn.stack import NLSFStack
 from nlsf.nn.start import Start
 from nlsf.spectral import Bands, DyadicBands, IndexBands, Projector
@@ -194,16 +193,7 @@ class NodeClassifier(nn.Module):
         given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
         prepared = []
         for branch, one in zip(self._branches(), given, strict=False):
-            projector = projector_for(
-                x,
-                branch.bands,
-                branch.complement,
-                spectrum=one,
-                edge_index=edge_index,
-                edge_weight=edge_weight,
-                normalization=branch.normalization,
-                self_loops=branch.self_loops,
-            )
+            projector = branch.projector(x, edge_index, edge_weight, spectrum=one)
             if not isinstance(projector, Projector):
                 raise ModelError("The fast path is for one graph, not for a batch.")
             prepared.append(PreparedRows.of(x, projector, rows))
