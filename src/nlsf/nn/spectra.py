@@ -115,12 +115,8 @@ def projector_for(
     def build() -> tuple[Any, Projector | BatchProjector]:
         moved = [s.to(dtype=real, device=x.device) for s in items]
         if many:
-            batched = BatchProjector(moved, bands, complement=complement, dtype=real)
-            _ = batched.place, batched.rest_index  # now, not at first use: see Memo.get
-            return items, batched
-        single = Projector(moved[0], bands, complement=complement)
-        _ = single.vectors, single.rest_index
-        return items, single
+            return items, BatchProjector(moved, bands, complement=complement, dtype=real)
+        return items, Projector(moved[0], bands, complement=complement)
 
     projector: Projector | BatchProjector = _projectors.get(key, build)[1]
     return projector

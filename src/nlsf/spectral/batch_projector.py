@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -77,6 +76,9 @@ class BatchProjector:
         self.band, self.nodes = self.band.to(device), self.nodes.to(device)
         self.dimension = self.dimension.to(device)
         self.frequencies = self.frequencies.to(device)
+        rest = torch.tensor([self.rest] if self.rest is not None else [], dtype=torch.int64)
+        self.rest_index = rest.to(device)
+        self.place = _places(self.nodes, self.vectors.shape[1])
 
     @property
     def num_graphs(self) -> int:
@@ -88,12 +90,6 @@ class BatchProjector:
         """The nodes of all graphs together."""
         return int(self.nodes.sum())
 
-    @cached_property
-    def rest_index(self) -> Tensor:
-        """The number of the implicit band, as an index: (1,), or (0,) where there is none."""
-        numbers = [] if self.rest is None else [self.rest]
-        return torch.tensor(numbers, dtype=torch.int64, device=self.vectors.device)
-
     @property
     def sizes(self) -> Tensor:
         """(G, 1, 1), the nodes of each graph; 1 for an empty one."""
@@ -103,15 +99,6 @@ class BatchProjector:
     def dtype(self) -> torch.dtype:
         """The dtype of the vectors."""
         return self.vectors.dtype
-
-    @cached_property
-    def place(self) -> Tensor:
-        """(N_1 + ... + N_G,): where each node stands in the padded layout, flattened."""
-        width = self.vectors.shape[1]
-        graph = torch.repeat_interleave(torch.arange(len(self.nodes)).to(self.nodes), self.nodes)
-        first = self.nodes.cumsum(0) - self.nodes
-        within = torch.arange(len(graph)).to(self.nodes) - first[graph]
-        return graph * width + within
 
     def to(
         self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
@@ -176,6 +163,13 @@ class BatchProjector:
 
     def __repr__(self) -> str:
         return f"BatchProjector({self.bands}, num_graphs={self.num_graphs})"
+
+
+def _places(nodes: Tensor, width: int) -> Tensor:
+    """(N_1 + ... + N_G,): where each node stands in the padded layout, flattened."""
+    graph = torch.repeat_interleave(nodes)
+    first = nodes.cumsum(0) - nodes
+    return graph * width + torch.arange(len(graph)).to(nodes) - first[graph]
 
 
 def _padded(matrices: list[Tensor]) -> Tensor:

@@ -115,23 +115,14 @@ class Projector:
         self.dimension = dimension[:n_bands]
         self.frequencies = band_frequencies(spectrum, assigned, rest, bands.n_bands + 1)[:n_bands]
         self.band = assigned[columns]
-        self.columns = columns
-
-    @cached_property
-    def vectors(self) -> Tensor:
-        """(N, k), the explicit columns, grouped by band."""
-        return self.spectrum.vectors[:, self.columns].contiguous()
+        self.vectors = spectrum.vectors[:, columns].contiguous()  # (N, k), grouped by band
+        self.rest_index = torch.tensor([rest] if rest is not None else [], dtype=torch.int64)
+        self.rest_index = self.rest_index.to(self.vectors.device)
 
     @property
     def num_nodes(self) -> int:
         """N."""
         return self.spectrum.num_nodes
-
-    @cached_property
-    def rest_index(self) -> Tensor:
-        """The number of the implicit band, as an index: (1,), or (0,) where there is none."""
-        numbers = [] if self.rest is None else [self.rest]
-        return torch.tensor(numbers, dtype=torch.int64, device=self.vectors.device)
 
     @property
     def sizes(self) -> Tensor:
@@ -154,7 +145,7 @@ class Projector:
     def rows(self, index: Tensor) -> Projector:
         """A projector that synthesises only these nodes; it cannot decompose signals itself."""
         some = copy.copy(self)
-        some.__dict__["vectors"] = self.vectors[index]
+        some.vectors = self.vectors[index]
         return some
 
     @cached_property
