@@ -16,6 +16,7 @@ from nlsf.nn.pooling_nlsf import PoolingNLSF
 from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import graph_of_nodes
 from nlsf.spectral import Decomposition
+from nlsf.spectral.norms import relative
 
 Branch: TypeAlias = NodeNLSF | GraphNLSF | PoolingNLSF
 Score: TypeAlias = Literal["scalar", "spectral"]
@@ -122,9 +123,7 @@ class LaplacianAttention(nn.Module):
         else:
             scores = []
             for network, c in zip((self.first_score, self.second_score), norms, strict=True):
-                total = c.square().sum(-2, keepdim=True)
-                relative = c / torch.where(total > 0, total, 1.0).sqrt()
-                scores.append(network(relative.mean(-1)))
+                scores.append(network(relative(c).mean(-1)))
             weights = torch.cat(scores, dim=-1).softmax(-1)
         self.alpha = weights[..., 0].detach()
         return weights

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Literal, TypeAlias
 
-import torch
 from torch import Tensor, nn
 from torch_geometric.utils import scatter
 
 from nlsf.errors import ModelError
+from nlsf.spectral.norms import power
 
 ReadoutName: TypeAlias = Literal["mean", "sum", "max", "lp", "rms"]
 
@@ -50,11 +50,7 @@ class Readout(nn.Module):
             return _reduce(y.abs(), "max", batch, num_graphs)
         powers = y.abs().pow(self.p)
         how = "mean" if self.normalize else "sum"
-        total = _reduce(powers, how, batch, num_graphs)
-        zero = total == 0
-        # The gradient of a zero norm is 0, not infinite; a NaN stays one.
-        root = torch.where(zero, 1.0, total).pow(1 / self.p)
-        return torch.where(zero, 0.0, root)
+        return power(_reduce(powers, how, batch, num_graphs), 1 / self.p)
 
     def __repr__(self) -> str:
         norm = f", p={self.p}, normalize={self.normalize}" if self.name in ("lp", "rms") else ""

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.grouped_mlp import GroupedMLP
 from nlsf.nn.start import Start
+from nlsf.spectral.norms import relative
 from nlsf.spectral.transform import Form
 
 ResponseName: TypeAlias = Literal["diagonal", "bandwise", "full"]
@@ -128,10 +129,7 @@ class Response(nn.Module):
 
     def forward(self, norms: Tensor, gains: Tensor) -> Tensor:
         """The coefficients for these norms; see the class for the shapes."""
-        c = norms
-        if self.relative:
-            total = c.square().sum(-2, keepdim=True)
-            c = c / torch.where(total > 0, total, 1.0).sqrt()
+        c = relative(norms) if self.relative else norms
         gains = gains.to(norms).unsqueeze(-1)
         if self.name == "full":
             return self._full_start(gains.squeeze(-1)) + self._full(c)

@@ -14,6 +14,7 @@ from nlsf.nn.attention import LaplacianAttention
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.spectral_layer import graph_of_nodes
 from nlsf.spectral import BatchProjector, Projector, Spectrum
+from nlsf.spectral.norms import energy, power
 
 
 class InvariantNorm(nn.Module):
@@ -40,14 +41,12 @@ class InvariantNorm(nn.Module):
 
     def forward(self, x: Tensor, batch: Tensor | None = None) -> Tensor:
         """The normalised signal: (..., N, d), or (N, d) with ``batch``."""
-        energy = x.abs().square()
+        squares = energy(x)
         if batch is None:
-            mean = energy.mean(-2, keepdim=True) if x.shape[-2] else energy.sum(-2, keepdim=True)
+            mean = squares.mean(-2, keepdim=True) if x.shape[-2] else squares.sum(-2, keepdim=True)
         else:
-            mean = scatter(energy, batch, dim=0, reduce="mean")[batch]
-        zero = mean == 0
-        size = torch.where(zero, 0.0, torch.where(zero, 1.0, mean).sqrt())
-        return self.weight * x / (size + self.eps)
+            mean = scatter(squares, batch, dim=0, reduce="mean")[batch]
+        return self.weight * x / (power(mean, 0.5) + self.eps)
 
 
 class NLSFStack(nn.Module):

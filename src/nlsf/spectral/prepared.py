@@ -9,6 +9,7 @@ from torch import Tensor
 
 from nlsf.errors import SignalError
 from nlsf.spectral.batch_projector import BatchProjector
+from nlsf.spectral.norms import energy, power
 from nlsf.spectral.projector import Decomposition, Projector
 
 
@@ -62,20 +63,20 @@ class PreparedRows:
         if weight is not None:
             # The remainder makes the rows of the signal itself unnecessary in the synthesis.
             coefficients, remainder = coefficients @ weight, remainder @ weight
-        energy = self._rest_energy(weight)
-        return Decomposition(self.projector, signal, coefficients, remainder, energy)
+        total = self._rest_energy(weight)
+        return Decomposition(self.projector, signal, coefficients, remainder, total)
 
     def _rest_energy(self, weight: Tensor | None) -> Tensor | None:
         if self.gram is None:
             return None
         if self.gram.shape[0] != self.gram.shape[1]:
             rows = self.gram if weight is None else self.gram @ weight
-            energy = (rows * rows.conj()).real.sum(0)
+            total = energy(rows).sum(0)
         elif weight is None:
-            energy = self.gram.diagonal().real
+            total = self.gram.diagonal().real
         else:
-            energy = (weight.conj() * (self.gram @ weight)).real.sum(0)
-        return energy.clamp(min=0.0).unsqueeze(0)
+            total = (weight.conj() * (self.gram @ weight)).real.sum(0)
+        return total.clamp(min=0.0).unsqueeze(0)
 
 
 class PreparedGraphs:
@@ -121,7 +122,6 @@ class PreparedGraphs:
             raise SignalError("Prepared graphs are for real operators.")
         rows = self.rows if weight is None else self.rows @ weight
         squares = rows.square()
-        energy = squares.new_zeros(squares.shape[0], self.n_bands, squares.shape[2])
-        energy = energy.scatter_add(1, self.band[:, :, None].expand_as(squares), squares)
-        zero = energy == 0
-        return torch.where(zero, 0.0, torch.where(zero, 1.0, energy).sqrt())
+        sums = squares.new_zeros(squares.shape[0], self.n_bands, squares.shape[2])
+        sums = sums.scatter_add(1, self.band[:, :, None].expand_as(squares), squares)
+        return power(sums, 0.5)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from nlsf.errors import SignalError
 from nlsf.spectral.batch_projector import BatchProjector
+from nlsf.spectral.norms import energy, lp_norm, power
 from nlsf.spectral.projector import Decomposition, Projector
 
 Form: TypeAlias = Literal["diagonal", "bandwise", "full"]
@@ -51,12 +52,12 @@ def analyze(
     if not p >= 1:
         raise SignalError(f"p must be at least 1, not {p!r}.")
     if p == 2:
-        norm = _root(_energies(parts))
+        norm = power(_energies(parts), 0.5)
     elif parts.rest_energy is not None:
         raise SignalError("A prepared signal knows its L_2 norms only: use p = 2.")
     else:
         each = range(parts.projector.n_bands)
-        bands = [_lp_norm(parts.projector.part(parts, j), p) for j in each]
+        bands = [lp_norm(parts.projector.part(parts, j), p) for j in each]
         norm = torch.stack(bands, dim=-2)
     if normalize:
         norm = norm / parts.projector.sizes.to(norm) ** (1 / p)
@@ -112,7 +113,7 @@ def synthesize(
         raise SignalError(f"eps must be positive, not {eps!r}.")
     if norms is None:
         norms = analyze(parts, p=p, normalize=normalize)
-    scale = 1 / (_power(norms, a) + eps)
+    scale = 1 / (power(norms, a) + eps)
     n_bands, channels = norms.shape[-2:]
 
     if form == "diagonal":
@@ -139,7 +140,7 @@ def _decomposition(
 
 def _energies(parts: Decomposition) -> Tensor:
     """Squared norms (..., B, d): sums of squared coefficients over the columns of each band."""
-    energies = parts.projector.band_sums(_square(parts.coefficients))
+    energies = parts.projector.band_sums(energy(parts.coefficients))
     if parts.projector.rest is None:
         return energies
     rest = _rest_energy(parts, energies.sum(-2, keepdim=True))
@@ -160,7 +161,7 @@ def _rest_energy(parts: Decomposition, explicit: Tensor) -> Tensor:
         rest: Tensor = total - explicit
         if bool((rest > _PYTHAGORAS * total).all()):
             return rest
-    return _square(parts.remainder).sum(-2, keepdim=True)
+    return energy(parts.remainder).sum(-2, keepdim=True)
 
 
 def _diagonal(parts: Decomposition, gain: Tensor) -> Tensor:
@@ -187,42 +188,6 @@ def _mixing(parts: Decomposition, scale: Tensor, r: Tensor) -> Tensor:
         mixed = mixed - parts.coefficients @ rest
         return projector.restore(projector.vectors @ mixed + parts.signal @ rest)
     return projector.restore(projector.vectors @ mixed + parts.remainder @ rest)
-
-
-def _square(x: Tensor) -> Tensor:
-    return x.real.square() + x.imag.square() if x.is_complex() else x.square()
-
-
-def _root(energy: Tensor) -> Tensor:
-    """The square root with gradient 0 at 0."""
-    zero = energy == 0  # not "> 0": a NaN must stay one
-    return torch.where(zero, 0.0, torch.where(zero, 1.0, energy).sqrt())
-
-
-def _power(norm: Tensor, a: float) -> Tensor:
-    """norm^a with 0^0 = 1 and gradient 0 at 0."""
-    if a == 0:
-        return torch.ones_like(norm)
-    if a == 1:
-        return norm
-    zero = norm == 0
-    return torch.where(zero, 0.0, torch.where(zero, 1.0, norm) ** a)
-
-
-def _lp_norm(x: Tensor, p: float) -> Tensor:
-    """L_p norm over the nodes (..., d), scaled by the largest entry so that no power overflows."""
-    size = x.abs()
-    if x.shape[-2] == 0:
-        return size.sum(-2)
-    largest = size.amax(-2, keepdim=True)
-    if p == float("inf"):
-        return largest.squeeze(-2)
-    largest = largest.detach()
-    unit = torch.where(largest == 0, 1.0, largest)
-    total = (size / unit).pow(p).sum(-2)
-    zero = total == 0
-    root = torch.where(zero, 0.0, torch.where(zero, 1.0, total).pow(1 / p))
-    return root * unit.squeeze(-2)
 
 
 def _check_shape(r: Tensor, expected: tuple[int | None, ...], form: str) -> None:
