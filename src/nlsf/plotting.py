@@ -69,8 +69,8 @@ def _density(axes: Any, spectrum: Spectrum, bands: Bands) -> None:
     share.step(frequency, rank.numpy(), where="post", color=_LINE, lw=1.5)
     share.set_ylim(0, 1.02)
     share.set_ylabel("cumulative share", color=_LINE)
-    kind = "combinatorial Laplacian L" if spectrum.name == "L" else f"operator {spectrum.name}"
-    kind = "normalised Laplacian N" if spectrum.name == "N" else kind
+    names = {"L": "combinatorial Laplacian L", "N": "normalised Laplacian N"}
+    kind = names.get(spectrum.name, f"operator {spectrum.name}")
     axes.set_title(f"Spectrum of the {kind}", loc="left", fontsize=11)
 
 

@@ -57,9 +57,8 @@ class BatchProjector:
             dimension.append(count[: self.n_bands])
             mean = band_frequencies(spectrum, assigned, self.rest, bands.n_bands + 1)
             frequencies.append(mean[: self.n_bands])
-            explicit = (assigned < self.n_bands) & (assigned != self.rest)
-            if self.rest is None:
-                explicit = assigned < self.n_bands
+            implicit = -1 if self.rest is None else self.rest
+            explicit = (assigned < self.n_bands) & (assigned != implicit)
             columns = explicit.nonzero().squeeze(-1)
             chosen.append(spectrum.vectors[:, columns])
             ids.append(assigned[columns])

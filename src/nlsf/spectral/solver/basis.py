@@ -86,7 +86,7 @@ def project_out(block: Array, *bases: Array) -> None:
 def orthonormalise(block: Array, *bases: Array) -> Array:
     """Orthonormal basis of the block's part outside the bases; vanishing directions are dropped.
 
-    Gram matrices instead of QR: five times faster for tall blocks, and repeated until a pass
+    Gram matrices instead of QR, which is slow for tall blocks, and repeated until a pass
     changes little. What still shrinks in the third pass is rounding noise inside the bases (on a
     symmetric graph even noise is symmetric), and is dropped.
     """

@@ -44,8 +44,8 @@ def estimate_fill(matrix: sp.csr_array) -> float:
 
     With w the largest breadth-first level of the 2-core seen from its periphery (an upper bound of
     a separator), nested dissection gives about w^2 log2(n / w) entries beside the matrix itself.
-    Measured against SuperLU the estimate is within a factor of 2.5 on meshes and point clouds; it
-    is too high (the safe side) on small-world and preferential-attachment graphs.
+    It only has to tell meshes and point clouds from expanders, for which it is far too high: the
+    safe side.
 
     Args:
         matrix: (n, n) symmetric pattern with or without a diagonal.
