@@ -1,5 +1,5 @@
 # Two commands do everything on a machine that has Python 3.11 and make:
-#   make run    set up, then the main job on an embedded data set
+#   make run    set up, then train a model on an embedded data set
 #   make test   set up, then lint, types and the whole test suite
 SHELL  := /bin/sh
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
@@ -15,14 +15,14 @@ THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run     set up, then compute and draw the spectrum of the embedded digits graph"
+	@echo "make run     set up, then train a model on the embedded digits graph and measure it"
 	@echo "make test    set up, then lint, types and all tests (set NLSF_DATA for the tests on real data)"
 	@echo "make format  rewrite the sources in the project's style"
 	@echo "make clean   remove the environment and all caches"
 
 run: $(STAMP)
-	@echo "==> nlsf spectrum digits"
-	@$(BIN)/nlsf spectrum digits
+	@echo "==> nlsf train digits"
+	@$(BIN)/nlsf train digits
 
 test: lint types pytest
 

@@ -31,11 +31,11 @@ OTHERS = ("eigsh LA of 2I - N", "LOBPCG", "block, Chebyshev filter", "block, sol
 
 # name: (how to build it, k, repetitions, seconds after which a peer is stopped)
 CASES = {
-    "Cora": ("raw_graph('cora')", 128, 3, 120),
-    "Citeseer": ("raw_graph('citeseer')", 512, 3, 120),
-    "Pubmed": ("raw_graph('pubmed')", 64, 3, 180),
-    "Squirrel": ("raw_graph('squirrel')", 64, 3, 120),
-    "Cornell5": ("raw_graph('cornell5')", 64, 3, 180),
+    "Cora": ("load('cora').graphs[0]", 128, 3, 120),
+    "Citeseer": ("load('citeseer').graphs[0]", 512, 3, 120),
+    "Pubmed": ("load('pubmed').graphs[0]", 64, 3, 180),
+    "Squirrel": ("load('squirrel').graphs[0]", 64, 3, 120),
+    "Cornell5": ("load('cornell5').graphs[0]", 64, 3, 180),
     "torus 10^4": ("torus(100, 100)", 64, 3, 120),
     "geometric 10^4": ("random_geometric(10_000)", 64, 3, 120),
     "block model 10^4": ("block_model(10_000)", 64, 3, 120),
@@ -90,7 +90,9 @@ def work(case, solver):
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY << 30, MEMORY << 30))
     recipe, k, _, _ = CASES[case]
-    shift = laplacian(eval(recipe, vars(data)), normalization="sym")
+    shift = laplacian(
+        eval(recipe, {name: getattr(data, name) for name in dir(data)}), normalization="sym"
+    )
     A, n = shift.matrix, shift.num_nodes
     before = _resident()
     start = time.perf_counter()

@@ -19,7 +19,7 @@ import torch
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Batch
 
-from nlsf.data import random_geometric, raw_graph
+from nlsf.data import load, random_geometric
 from nlsf.nn import GraphClassifier, NodeClassifier
 from nlsf.spectral import IndexBands
 
@@ -30,7 +30,7 @@ REPETITIONS = 15
 
 def nodes(name, features, classes):
     """Plain and prepared step of a node classifier, and the seconds of its preparation."""
-    graph = raw_graph(name)
+    graph = load(name).graphs[0]
     x = torch.randn(graph.num_nodes, features)
     rows = torch.randperm(graph.num_nodes)[: 20 * classes]
     y = torch.randint(classes, (len(rows),))

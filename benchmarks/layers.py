@@ -33,13 +33,13 @@ def candidates(name):
     import torch
     from torch_geometric import nn as pyg
 
-    from nlsf.data import raw_graph
+    from nlsf.data import load
     from nlsf.nn import GraphNLSF, LaplacianAttention, NodeNLSF, PoolingNLSF
     from nlsf.spectral import IndexBands, Projector, laplacian, partial_eigh
 
     torch.manual_seed(0)
     torch.set_num_threads(THREADS)
-    graph = raw_graph(name)
+    graph = load(name).graphs[0]
     bands = IndexBands(BANDS)
     spectrum = partial_eigh(laplacian(graph, normalization="sym"), bands=bands).to(torch.float32)
     projector = Projector(spectrum, bands)

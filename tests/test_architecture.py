@@ -18,7 +18,8 @@ MAY_USE = {
     "data": {"errors"},
     "testing": {"errors", "spectral"},
     "plotting": {"errors", "spectral"},
-    "cli": {"errors", "spectral", "data", "plotting"},
+    "train": {"errors", "spectral", "nn", "data"},
+    "cli": {"errors", "spectral", "nn", "transforms", "data", "train", "plotting"},
 }
 
 

@@ -6,13 +6,18 @@ expect (`ValueError`, `MemoryError`, ...), so that existing ``except`` clauses k
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
     "BandError",
     "CacheWarning",
+    "ConfigError",
     "DataError",
+    "FormatError",
     "GraphError",
     "MemoryBudgetError",
     "ModelError",
@@ -22,6 +27,7 @@ __all__ = [
     "SelfLoopWarning",
     "SignalError",
     "SpectrumError",
+    "unknown_name",
 ]
 
 
@@ -39,6 +45,14 @@ class NotSymmetricError(GraphError):
 
 class DataError(NLSFError, FileNotFoundError):
     """A data file is not where it should be; the message says where to put it."""
+
+
+class FormatError(NLSFError, ValueError):
+    """A file does not hold what it should; the message names file, line or field, and what fits."""
+
+
+class ConfigError(NLSFError, ValueError):
+    """A setting is unknown or has a value that it cannot have; the message names its key."""
 
 
 class SignalError(NLSFError, ValueError):
@@ -93,3 +107,23 @@ class NumericalWarning(UserWarning):
 
 class CacheWarning(UserWarning):
     """A cached file was damaged; it was removed and its content is computed again."""
+
+
+_LISTED = 32
+"""Names that a sentence can list and still be read."""
+
+
+def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
+    """A sentence for a name that does not exist, with the nearest one that does.
+
+    Example:
+        >>> unknown_name("data set", "coda", ["cora", "digits"])
+        "There is no data set 'coda'. Did you mean 'cora'?"
+    """
+    names = list(known)
+    folded = {n.lower(): n for n in names}
+    near = difflib.get_close_matches(name.lower(), folded, n=1)
+    if near:
+        return f"There is no {what} {name!r}. Did you mean {folded[near[0]]!r}?"
+    listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
+    return f"There is no {what} {name!r}. There are: {listed}."

@@ -4,7 +4,7 @@ import torch
 from scipy.sparse import csgraph
 
 from cases import GRAPHS, OPERATORS
-from nlsf.data import random_geometric, raw_graph
+from nlsf.data import load, random_geometric
 from nlsf.errors import BandError, MemoryBudgetError, SpectrumError
 from nlsf.spectral import (
     AtomBands,
@@ -87,7 +87,7 @@ def test_nothing_is_missed_or_invented_in_the_zoo(chunk, monkeypatch):
 @pytest.mark.parametrize("name", ["cora", "citeseer"])
 @pytest.mark.parametrize("operator", ["L", "N"])
 def test_iterative_equals_dense_on_real_graphs_for_every_j(root, name, operator):
-    shift = OPERATORS[operator](raw_graph(name, root))
+    shift = OPERATORS[operator](load(name, root).graphs[0])
     every = partial_eigh(shift)
     assert every.is_complete
     for J in range(1, 61):

@@ -1,15 +1,46 @@
-"""Graphs as ``torch_geometric.data.Data``: embedded, generated, and read from raw files."""
+"""Data: a catalogue of benchmark sets, your own files, embedded and generated graphs, protocols.
 
-from nlsf.data.digits import digits
-from nlsf.data.generators import block_model, preferential_attachment, random_geometric, torus
-from nlsf.data.raw import data_root, raw_graph
+`load` gives a `Dataset` by name, `open_dataset` by path, `from_pyg` and `from_networkx` from
+objects; `draw` splits its examples. Everything imports on first use, so that looking at the
+catalogue is quick.
+"""
 
-__all__ = [
-    "block_model",
-    "data_root",
-    "digits",
-    "preferential_attachment",
-    "random_geometric",
-    "raw_graph",
-    "torus",
-]
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
+_PLACES = {
+    "CATALOGUE": "entries",
+    "Dataset": "dataset",
+    "Entry": "entry",
+    "FeatureConfig": "features",
+    "PROTOCOLS": "protocols",
+    "Split": "dataset",
+    "block_model": "generators",
+    "contextual_block_model": "generators",
+    "data_root": "root",
+    "digits": "digit_images",
+    "draw": "protocols",
+    "find": "catalogue",
+    "from_networkx": "own",
+    "from_pyg": "own",
+    "load": "catalogue",
+    "open_dataset": "own",
+    "preferential_attachment": "generators",
+    "random_geometric": "generators",
+    "read_split": "split_file",
+    "torus": "generators",
+    "with_features": "features",
+    "write_split": "split_file",
+}
+
+__all__ = list(_PLACES)
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _PLACES:
+        return getattr(_import_module(f"nlsf.data.{_PLACES[name]}"), name)
+    raise AttributeError(f"module 'nlsf.data' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.spatial import cKDTree
 from torch_geometric.data import Data
+
+from nlsf.data.edges import undirected
 
 
 def torus(rows: int, columns: int) -> Data:
@@ -65,6 +66,40 @@ def block_model(
     return data
 
 
+def contextual_block_model(
+    num_nodes: int,
+    num_classes: int = 3,
+    num_features: int = 16,
+    degree: float = 10.0,
+    homophily: float = 0.8,
+    separation: float = 1.0,
+    *,
+    seed: int = 0,
+    means_seed: int = 0,
+) -> Data:
+    """A block model whose nodes have features: separation * mean of the block + normal noise.
+
+    Graphs of the same ``num_classes``, ``num_features`` and ``means_seed`` share their means, so
+    that a filter trained on one can be applied to another, of any size.
+
+    Args:
+        num_nodes: N.
+        num_classes: number of blocks C; ``y`` (N,) holds the block of each node.
+        num_features: F; ``x`` is (N, F), float32.
+        degree: average degree, see `block_model`.
+        homophily: the share of edges that stay inside a block.
+        separation: length of the means, which are orthogonal if C <= F, and else spread out; the
+            noise has variance 1 in every channel.
+        seed: of the edges and the noise.
+        means_seed: of the directions of the means.
+    """
+    data = block_model(num_nodes, num_classes, degree, homophily, seed=seed)
+    noise = np.random.default_rng([seed, 1]).standard_normal((num_nodes, num_features))
+    means = _spread_directions(num_classes, num_features, means_seed)
+    data.x = torch.from_numpy((separation * means[data.y.numpy()] + noise).astype(np.float32))
+    return data
+
+
 def preferential_attachment(num_nodes: int, edges_per_node: int = 3, *, seed: int = 0) -> Data:
     """A heavy-tailed graph: every node joins earlier ones in proportion to their degree.
 
@@ -83,13 +118,21 @@ def preferential_attachment(num_nodes: int, edges_per_node: int = 3, *, seed: in
     return _undirected(start, start[slot // 2], num_nodes)
 
 
+def _spread_directions(count: int, dim: int, seed: int) -> NDArray[np.float64]:
+    """Unit vectors (count, dim): orthogonal where there is room, else pushed apart."""
+    points = np.random.default_rng([seed, count, dim]).standard_normal((count, dim))
+    if count <= dim:
+        Q, R = np.linalg.qr(points.T)
+        # A QR factorisation is unique only up to these signs.
+        return np.ascontiguousarray((Q * np.where(np.diag(R) < 0, -1.0, 1.0)).T)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    for _ in range(100):
+        between = points[:, None] - points[None, :]
+        distance = np.linalg.norm(between, axis=2, keepdims=True)
+        points += (between / np.maximum(distance, 1e-3) ** 3).sum(1) / count
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return points
+
+
 def _undirected(start: NDArray[np.int64], end: NDArray[np.int64], num_nodes: int) -> Data:
-    """Both directions of each edge once, without self loops."""
-    keep = start != end
-    pattern = sparse.coo_array(
-        (np.ones(int(keep.sum()), dtype=np.int32), (start[keep], end[keep])),
-        shape=(num_nodes, num_nodes),
-    ).tocsr()
-    edges = (pattern + pattern.T).tocoo()
-    edge_index = torch.from_numpy(np.stack([edges.row, edges.col]).astype(np.int64))
-    return Data(edge_index=edge_index, num_nodes=num_nodes)
+    return Data(edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)

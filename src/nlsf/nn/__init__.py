@@ -15,22 +15,26 @@ a graph once, or as ``layer(x, spectrum=...)`` with what `nlsf.spectral.partial_
 """
 
 from nlsf.nn.attention import LaplacianAttention
+from nlsf.nn.dropout import Dropout
 from nlsf.nn.graph_nlsf import GraphNLSF
 from nlsf.nn.models import (
     GraphClassifier,
     GraphClassifierConfig,
     NodeClassifier,
     NodeClassifierConfig,
+    parameter_groups,
 )
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.pooling_nlsf import PoolingNLSF
 from nlsf.nn.readout import Readout
 from nlsf.nn.response import Response
+from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.spectra import forget_spectra
 from nlsf.nn.stack import InvariantNorm, NLSFStack
 from nlsf.nn.start import Start
 
 __all__ = [
+    "Dropout",
     "GraphClassifier",
     "GraphClassifierConfig",
     "GraphNLSF",
@@ -43,6 +47,8 @@ __all__ = [
     "PoolingNLSF",
     "Readout",
     "Response",
+    "SparseSignal",
     "Start",
     "forget_spectra",
+    "parameter_groups",
 ]

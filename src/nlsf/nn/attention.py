@@ -17,6 +17,7 @@ from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import graph_of_nodes
 from nlsf.spectral import Decomposition
 from nlsf.spectral.norms import relative
+from nlsf.spectral.vmapped import is_vmapped
 
 Branch: TypeAlias = NodeNLSF | GraphNLSF | PoolingNLSF
 Score: TypeAlias = Literal["scalar", "spectral"]
@@ -41,7 +42,8 @@ class LaplacianAttention(nn.Module):
         hidden: width of the networks of the spectral scores.
 
     Attributes:
-        alpha: the weight of the first branch in the last call: (), or one a graph.
+        alpha: the weight of the first branch in the last call: (), or one a graph; ``None`` after
+            a call inside of `torch.func.vmap`, where a number would be that of many models.
 
     Shapes:
         - x: (N, d), or (..., N, d)
@@ -125,7 +127,8 @@ class LaplacianAttention(nn.Module):
             for network, c in zip((self.first_score, self.second_score), norms, strict=True):
                 scores.append(network(relative(c).mean(-1)))
             weights = torch.cat(scores, dim=-1).softmax(-1)
-        self.alpha = weights[..., 0].detach()
+        alpha = weights[..., 0].detach()
+        self.alpha = None if is_vmapped(alpha) else alpha
         return weights
 
     @staticmethod

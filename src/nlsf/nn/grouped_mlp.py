@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn.resolver import activation_resolver
 
+from nlsf.nn.dropout import Dropout
+
 
 class GroupedMLP(nn.Module):
     """One MLP a group, all of the same shape, computed together.
@@ -49,6 +51,7 @@ class GroupedMLP(nn.Module):
         pairs = list(pairwise(self.sizes))
         self.weights = nn.ParameterList(torch.empty(groups, a, b) for a, b in pairs)
         self.biases = nn.ParameterList(torch.empty(groups, b) for _, b in pairs)
+        self.dropouts = nn.ModuleList(Dropout(dropout) for _ in pairs[1:])
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -70,7 +73,7 @@ class GroupedMLP(nn.Module):
             else:
                 x = torch.einsum("...gi,gio->...go", x, weight) + bias
             if i < last:
-                x = nn.functional.dropout(self.activation(x), self.dropout, self.training)
+                x = self.dropouts[i](self.activation(x))
         return x
 
     @staticmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -11,6 +12,40 @@ from nlsf.errors import SignalError
 from nlsf.spectral.bands import Bands
 from nlsf.spectral.projector import Decomposition, band_frequencies, fitting
 from nlsf.spectral.spectrum import Spectrum
+
+
+@dataclass(frozen=True, eq=False)
+class GraphPart:
+    """What one graph brings to a `BatchProjector`.
+
+    Attributes:
+        spectrum: its spectrum.
+        vectors: (N, k), the eigenvectors of its explicit bands.
+        band: (k,), the band of each.
+        dimension: (B,), of each band.
+        frequencies: (B,), the mean frequency of each band.
+    """
+
+    spectrum: Spectrum
+    vectors: Tensor
+    band: Tensor
+    dimension: Tensor
+    frequencies: Tensor
+
+    @classmethod
+    def of(cls, spectrum: Spectrum, bands: Bands, complement: bool) -> GraphPart:
+        """Sorts the eigenpairs of a graph into bands."""
+        bands.demand().check(spectrum)
+        n_bands, rest = bands.n_bands + int(complement), _implicit(bands, complement)
+        assigned = bands.assign(spectrum)
+        dimension = torch.bincount(assigned, minlength=bands.n_bands + 1)
+        if rest is not None:
+            dimension[rest] += spectrum.num_nodes - spectrum.num_pairs
+        mean = band_frequencies(spectrum, assigned, rest, bands.n_bands + 1)
+        explicit = (assigned < n_bands) & (assigned != (-1 if rest is None else rest))
+        columns = explicit.nonzero().squeeze(-1)
+        vectors = spectrum.vectors[:, columns]
+        return cls(spectrum, vectors, assigned[columns], dimension[:n_bands], mean[:n_bands])
 
 
 class BatchProjector:
@@ -37,46 +72,48 @@ class BatchProjector:
         complement: bool = True,
         dtype: torch.dtype | None = None,
     ) -> None:
-        self.spectra = tuple(spectra)
+        rest = _implicit(bands, complement)
+        parts = [GraphPart.of(spectrum, bands, complement) for spectrum in spectra]
+        self._assemble(parts, bands, complement, rest, dtype)
+
+    @classmethod
+    def of_parts(
+        cls, parts: Sequence[GraphPart], bands: Bands, *, complement: bool = True
+    ) -> BatchProjector:
+        """The projector of graphs whose parts are at hand: for batches drawn again and again."""
+        batch = cls.__new__(cls)
+        batch._assemble(parts, bands, complement, _implicit(bands, complement), None)
+        return batch
+
+    def _assemble(
+        self,
+        parts: Sequence[GraphPart],
+        bands: Bands,
+        complement: bool,
+        rest: int | None,
+        dtype: torch.dtype | None,
+    ) -> None:
+        self.spectra = tuple(part.spectrum for part in parts)
         self.bands = bands
         self.complement = complement
         self.n_bands = bands.n_bands + int(complement)
-        self.rest: int | None = None
-        if bands.covers_all:
-            self.rest = bands.n_bands - 1
-        elif complement:
-            self.rest = bands.n_bands
-
-        chosen, ids, dimension, frequencies = [], [], [], []
-        for spectrum in self.spectra:
-            bands.demand().check(spectrum)
-            assigned = bands.assign(spectrum)
-            count = torch.bincount(assigned, minlength=bands.n_bands + 1)
-            if self.rest is not None:
-                count[self.rest] += spectrum.num_nodes - spectrum.num_pairs
-            dimension.append(count[: self.n_bands])
-            mean = band_frequencies(spectrum, assigned, self.rest, bands.n_bands + 1)
-            frequencies.append(mean[: self.n_bands])
-            implicit = -1 if self.rest is None else self.rest
-            explicit = (assigned < self.n_bands) & (assigned != implicit)
-            columns = explicit.nonzero().squeeze(-1)
-            chosen.append(spectrum.vectors[:, columns])
-            ids.append(assigned[columns])
-        self.dimension = torch.stack(dimension) if dimension else torch.zeros(0, self.n_bands)
+        self.rest = rest
         none = torch.zeros(0, self.n_bands, dtype=torch.float64)
-        self.frequencies = torch.stack(frequencies) if frequencies else none
-        self.nodes = torch.tensor([v.shape[0] for v in chosen], dtype=torch.int64)
-        self.vectors = _padded(chosen) if chosen else torch.zeros(0, 0, 0, dtype=dtype)
+        self.dimension = torch.stack([p.dimension for p in parts]) if parts else none
+        self.frequencies = torch.stack([p.frequencies for p in parts]) if parts else none
+        self.nodes = torch.tensor([p.vectors.shape[0] for p in parts], dtype=torch.int64)
+        vectors = [p.vectors for p in parts]
+        self.vectors = _padded(vectors) if parts else torch.zeros(0, 0, 0, dtype=dtype)
         # Columns that pad have zero vectors, so it does not matter which band they count for.
         self.band = torch.zeros(self.vectors.shape[0], self.vectors.shape[2], dtype=torch.int64)
-        for g, i in enumerate(ids):
-            self.band[g, : len(i)] = i
+        for g, part in enumerate(parts):
+            self.band[g, : len(part.band)] = part.band
         device = self.vectors.device
         self.band, self.nodes = self.band.to(device), self.nodes.to(device)
         self.dimension = self.dimension.to(device)
         self.frequencies = self.frequencies.to(device)
-        rest = torch.tensor([self.rest] if self.rest is not None else [], dtype=torch.int64)
-        self.rest_index = rest.to(device)
+        index = torch.tensor([rest] if rest is not None else [], dtype=torch.int64)
+        self.rest_index = index.to(device)
         self.place = _places(self.nodes, self.vectors.shape[1])
 
     @property
@@ -162,6 +199,13 @@ class BatchProjector:
 
     def __repr__(self) -> str:
         return f"BatchProjector({self.bands}, num_graphs={self.num_graphs})"
+
+
+def _implicit(bands: Bands, complement: bool) -> int | None:
+    """The band that is what the others leave, the same for all graphs."""
+    if bands.covers_all:
+        return bands.n_bands - 1
+    return bands.n_bands if complement else None
 
 
 def _places(nodes: Tensor, width: int) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor
 from nlsf.errors import BandError, SignalError
 from nlsf.spectral.bands import Bands
 from nlsf.spectral.spectrum import Spectrum
+from nlsf.spectral.thin import thin_product
 
 if TYPE_CHECKING:
     from nlsf.spectral.batch_projector import BatchProjector
@@ -47,7 +48,8 @@ class Decomposition:
     def remainder(self) -> Tensor:
         """:math:`X - V V^* X`, the projection on the implicit band: computed when first asked."""
         if self.known_remainder is None:
-            self.known_remainder = self.signal - self.projector.vectors @ self.coefficients
+            explicit = thin_product(self.projector.vectors, self.coefficients)
+            self.known_remainder = self.signal - explicit
         return self.known_remainder
 
 
@@ -166,7 +168,7 @@ class Projector:
             SignalError: wrong shape or dtype, or a value that is not finite.
         """
         x = self._checked(x, check_finite)
-        return Decomposition(self, x, self.vectors.mH @ x)
+        return Decomposition(self, x, thin_product(self.vectors.mH, x))
 
     def band_sums(self, columns: Tensor) -> Tensor:
         """Sums over the columns of each band: (..., k, d) to (..., B, d)."""

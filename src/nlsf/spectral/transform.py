@@ -11,6 +11,8 @@ from nlsf.errors import SignalError
 from nlsf.spectral.batch_projector import BatchProjector
 from nlsf.spectral.norms import energy, lp_norm, power
 from nlsf.spectral.projector import Decomposition, Projector
+from nlsf.spectral.thin import thin_product
+from nlsf.spectral.vmapped import holds_everywhere
 
 Form: TypeAlias = Literal["diagonal", "bandwise", "full"]
 
@@ -159,7 +161,7 @@ def _rest_energy(parts: Decomposition, explicit: Tensor) -> Tensor:
         # One pass, where squares and their sum would be two.
         total = torch.linalg.vector_norm(parts.signal, dim=-2, keepdim=True).square()
         rest: Tensor = total - explicit
-        if bool((rest > _PYTHAGORAS * total).all()):
+        if holds_everywhere(rest > _PYTHAGORAS * total):
             return rest
     return energy(parts.remainder).sum(-2, keepdim=True)
 
@@ -168,12 +170,14 @@ def _diagonal(parts: Decomposition, gain: Tensor) -> Tensor:
     projector = parts.projector
     gain = gain.to(parts.coefficients.dtype)
     if projector.rest is None:
-        return projector.restore(projector.vectors @ (parts.coefficients * projector.spread(gain)))
+        gained = parts.coefficients * projector.spread(gain)
+        return projector.restore(thin_product(projector.vectors, gained))
     rest = gain[..., projector.rest, None, :]
     if parts.known_remainder is None:  # the rest is X minus the columns: fold it into them
-        y = projector.vectors @ (parts.coefficients * (projector.spread(gain) - rest))
+        gained = parts.coefficients * (projector.spread(gain) - rest)
+        y = thin_product(projector.vectors, gained)
         return projector.restore(torch.addcmul(y, parts.signal, rest))
-    y = projector.vectors @ (parts.coefficients * projector.spread(gain))
+    y = thin_product(projector.vectors, parts.coefficients * projector.spread(gain))
     return projector.restore(torch.addcmul(y, parts.remainder, rest))
 
 
@@ -182,12 +186,13 @@ def _mixing(parts: Decomposition, scale: Tensor, r: Tensor) -> Tensor:
     r = (r * scale.unsqueeze(-1)).to(parts.coefficients.dtype)
     mixed = projector.mix(parts.coefficients, r)
     if projector.rest is None:
-        return projector.restore(projector.vectors @ mixed)
+        return projector.restore(thin_product(projector.vectors, mixed))
     rest = r[..., projector.rest, :, :]
     if parts.known_remainder is None:
         mixed = mixed - parts.coefficients @ rest
-        return projector.restore(projector.vectors @ mixed + parts.signal @ rest)
-    return projector.restore(projector.vectors @ mixed + parts.remainder @ rest)
+        y = thin_product(projector.vectors, mixed)
+        return projector.restore(y + parts.signal @ rest)
+    return projector.restore(thin_product(projector.vectors, mixed) + parts.remainder @ rest)
 
 
 def _check_shape(r: Tensor, expected: tuple[int | None, ...], form: str) -> None:

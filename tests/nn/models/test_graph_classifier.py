@@ -3,9 +3,17 @@ import torch
 from torch_geometric.data import Batch, Data
 
 from cases import GRAPHS
-from nlsf.errors import ModelError
+from nlsf.errors import ModelError, SignalError
 from nlsf.nn import GraphClassifier, GraphClassifierConfig
-from nlsf.spectral import DyadicBands, IndexBands
+from nlsf.spectral import (
+    DyadicBands,
+    IndexBands,
+    PreparedGraphs,
+    Projector,
+    laplacian,
+    partial_eigh,
+)
+from nlsf.testing.graphs import torus
 
 DATA = [Data(edge_index=g.edge_index, num_nodes=g.num_nodes) for g in GRAPHS.values()]
 BATCH = Batch.from_data_list(DATA)
@@ -69,9 +77,85 @@ def test_the_remainder_takes_no_more_rows_than_there_are_features():
     assert prepared.rows.shape == (2, 7 + 3, 3)  # 4 eigenspaces of a ring: 1 + 2 + 2 + 2 columns
 
 
+@pytest.mark.parametrize("branches", ["attention", "index", "value"])
+@pytest.mark.parametrize("score", ["scalar", "spectral"])
+@pytest.mark.parametrize("channels", [None, 5])
+def test_the_fast_path_for_signals_on_one_graph(branches, score, channels):
+    made = model(branches=branches, score=score, channels=channels)
+    graph = torus(5, 6)
+    x = torch.randn(7, 30, 3, dtype=torch.float64)
+    plain = made(x, graph.edge_index)
+    assert plain.shape == (7, 2)
+    torch.testing.assert_close(plain[4], made(x[4], graph.edge_index)[0])
+    torch.testing.assert_close(made(x.unsqueeze(0), graph.edge_index), plain.unsqueeze(0))
+    prepared = made.prepare(x, graph.edge_index)
+    for one in prepared:
+        assert one.rows.shape[1] <= 3 * one.n_bands
+        assert one.band.shape == one.rows.shape[1:2]
+    fast = made.forward_prepared(prepared)
+    torch.testing.assert_close(fast, plain, atol=1e-9, rtol=1e-9)
+    wanted = torch.autograd.grad(plain.sin().sum(), list(made.parameters()))
+    found = torch.autograd.grad(fast.sin().sum(), list(made.parameters()))
+    for a, b in zip(found, wanted, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-7, rtol=1e-7)
+    index = torch.tensor([4, 1])
+    torch.testing.assert_close(made.forward_prepared([p[index] for p in prepared]), plain[index])
+
+
+def test_pooling_takes_signals_on_one_graph():
+    made = model(level="pooling", score="spectral")
+    graph = torus(5, 6)
+    x = torch.randn(7, 30, 3, dtype=torch.float64)
+    out = made(x, graph.edge_index)
+    assert out.shape == (7, 2)
+    for signal, expected in zip(x, out, strict=True):
+        torch.testing.assert_close(made(signal, graph.edge_index)[0], expected)
+
+
+def test_graphs_prepared_in_chunks_are_the_graphs():
+    made = model()
+    x = features()
+    whole = made.prepare(x, BATCH.edge_index, None, BATCH.batch)
+    parts = []
+    for some in (DATA[:4], DATA[4:5], DATA[5:]):
+        batch = Batch.from_data_list(some)
+        signal, x = x[: batch.num_nodes], x[batch.num_nodes :]
+        parts.append(made.prepare(signal, batch.edge_index, None, batch.batch))
+    joined = [PreparedGraphs.cat(branch) for branch in zip(*parts, strict=True)]
+    assert [len(p) for p in joined] == [len(DATA)] * 2
+    for a, b in zip(joined, whole, strict=True):
+        torch.testing.assert_close(a.norms(), b.norms(), atol=1e-9, rtol=1e-9)
+    torch.testing.assert_close(made.forward_prepared(joined), made.forward_prepared(whole))
+
+
+def test_signals_prepared_in_chunks_are_the_signals():
+    made = model(branches="index")
+    graph = torus(5, 6)
+    x = torch.randn(7, 30, 3, dtype=torch.float64)
+    (whole,) = made.prepare(x, graph.edge_index)
+    joined = PreparedGraphs.cat([made.prepare(s, graph.edge_index)[0] for s in x.split(3)])
+    torch.testing.assert_close(joined.norms(), whole.norms())
+    (other,) = model(branches="value").prepare(x, graph.edge_index)
+    for parts in ([], [whole, other]):
+        with pytest.raises(SignalError, match="equal bands"):
+            PreparedGraphs.cat(parts)
+
+
+def test_prepared_graphs_say_what_they_need():
+    graph = torus(5, 6)
+    bands = DyadicBands(0.5, 4, 3)
+    projector = Projector(partial_eigh(laplacian(graph)), bands)
+    with pytest.raises(SignalError, match=r"\(signals, nodes, channels\)"):
+        PreparedGraphs(torch.randn(30, 3, dtype=torch.float64), projector)
+    with pytest.raises(SignalError, match="real operators"):
+        PreparedGraphs(
+            torch.randn(2, 30, 3, dtype=torch.float64), projector.to(dtype=torch.complex128)
+        )
+
+
 def test_the_head_is_that_of_the_paper():
     made = GraphClassifier(in_channels=3, out_channels=2)
-    assert made.head.channel_list == [128, 256, 128, 64, 2]
+    assert made.head.sizes == [128, 256, 128, 64, 2]
 
 
 def test_what_does_not_fit_is_refused():
@@ -79,6 +163,7 @@ def test_what_does_not_fit_is_refused():
         with pytest.raises(ModelError, match=field):
             GraphClassifierConfig(3, 2, **{field: "other"})
     for fields in ({"level": "pooling"}, {"norm": 1.0}):
+        assert not model(**fields).can_prepare
         with pytest.raises(ModelError, match="fast path needs"):
             model(**fields).prepare(features(), BATCH.edge_index, None, BATCH.batch)
     with pytest.raises(ModelError, match="pass batch"):

@@ -86,7 +86,10 @@ def test_the_fast_path_works_with_many_features():
     "fields", [{"encoder": "mlp"}, {"num_layers": 2}, {"input_dropout": 0.1}, {"residual": True}]
 )
 def test_the_fast_path_says_what_it_needs(fields):
-    made = model(**({"encoder": "linear", "input_dropout": 0.0} | fields))
+    open_to = {"encoder": "linear", "input_dropout": 0.0}
+    assert model(**open_to).can_prepare
+    made = model(**(open_to | fields))
+    assert not made.can_prepare
     with pytest.raises(ModelError, match="fast path needs"):
         made.prepare(torch.tensor([0]), features(), GRAPH.edge_index)
 

@@ -1,11 +1,16 @@
 """Models built from the filters, each from one frozen dataclass."""
 
 from nlsf.nn.models.graph_classifier import GraphClassifier, GraphClassifierConfig
+from nlsf.nn.models.groups import ParameterGroup, parameter_groups
+from nlsf.nn.models.head import Head
 from nlsf.nn.models.node_classifier import NodeClassifier, NodeClassifierConfig
 
 __all__ = [
     "GraphClassifier",
     "GraphClassifierConfig",
+    "Head",
     "NodeClassifier",
     "NodeClassifierConfig",
+    "ParameterGroup",
+    "parameter_groups",
 ]

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from torch import Tensor, nn
-from torch_geometric.nn import MLP
 
 from nlsf.errors import ModelError
 from nlsf.nn.attention import LaplacianAttention, Score
 from nlsf.nn.graph_nlsf import GraphNLSF
+from nlsf.nn.models.head import Head
 from nlsf.nn.pooling_nlsf import PoolingNLSF
 from nlsf.nn.readout import ReadoutName
 from nlsf.nn.response import ResponseName, Sharing
@@ -33,7 +33,7 @@ class GraphClassifierConfig:
         value_bands: bands of the value branch, on N.
         score: the attention's scores.
         channels: linear map of the features before the norms of Phi; ``None`` for none.
-        standardize: batch normalisation of the norms of Phi.
+        standardize: batch normalisation of the norms of Phi, and in the head.
         readout: of the pooling level, with ``p``.
         p: of the readout ``"lp"``.
         norm: the p of the norm in the filters.
@@ -78,8 +78,9 @@ class GraphClassifier(nn.Module):
         config: a `GraphClassifierConfig`, or leave it out and pass its fields by name.
 
     Shapes:
-        - x: (N, in_channels), all nodes of all graphs
-        - output: (G, out_channels): logits, or targets of a regression
+        - x: (N, in_channels), all nodes of all graphs, or (..., N, in_channels), many signals on
+          one graph
+        - output: (G, out_channels), or (..., out_channels): logits, or targets of a regression
     """
 
     def __init__(self, config: GraphClassifierConfig | None = None, **fields: Any) -> None:
@@ -94,7 +95,7 @@ class GraphClassifier(nn.Module):
         if c.branches == "attention":
             self.filter = LaplacianAttention(branches[0], branches[1], c.score)
         sizes = [self.filter.out_channels, *c.head, c.out_channels]
-        self.head = MLP(sizes, dropout=c.dropout, norm="batch_norm" if c.standardize else None)
+        self.head = Head(sizes, dropout=c.dropout, standardize=c.standardize)
 
     def reset_parameters(self) -> None:
         """Draws new parameters."""
@@ -123,6 +124,11 @@ class GraphClassifier(nn.Module):
         out: Tensor = self.head(self.filter(x, edge_index, edge_weight, batch, **options))
         return out
 
+    @property
+    def can_prepare(self) -> bool:
+        """Whether the fast path of `prepare` is open to this model."""
+        return self.config.level == "graph" and self.config.norm == 2
+
     def prepare(
         self,
         x: Tensor,
@@ -135,17 +141,21 @@ class GraphClassifier(nn.Module):
         """Prepares the fast path of the graph level: all graphs as one tensor a branch.
 
         `forward_prepared` then gives the same numbers as ``forward``, at the speed of an MLP; it
-        takes mini-batches, ``[p[index] for p in prepared]``.
+        takes mini-batches, ``[p[index] for p in prepared]``. Arguments as in ``forward``, for many
+        graphs, or for many signals (S, N, in_channels) on one graph.
         """
         c = self.config
-        if c.level != "graph" or c.norm != 2:
+        if not self.can_prepare:
             raise ModelError("The fast path needs level='graph' and norm=2.")
         given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
         prepared = []
         for branch, one in zip(self._branches(), given, strict=False):
             projector = branch.projector(x, edge_index, edge_weight, batch, spectrum=one)
-            if not isinstance(projector, BatchProjector):
-                raise ModelError("The fast path is for many graphs: pass batch.")
+            if not isinstance(projector, BatchProjector) and x.ndim != 3:
+                raise ModelError(
+                    "The fast path is for many graphs: pass batch, or signals (S, N, channels) on "
+                    "one graph."
+                )
             prepared.append(PreparedGraphs(x, projector))
         return tuple(prepared)
 

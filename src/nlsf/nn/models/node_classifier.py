@@ -10,8 +10,10 @@ from torch import Tensor, nn
 
 from nlsf.errors import ModelError
 from nlsf.nn.attention import LaplacianAttention, Score
+from nlsf.nn.dropout import Dropout
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.response import Mode, ResponseName, Sharing
+from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.stack import NLSFStack
 from nlsf.nn.start import Start
 from nlsf.spectral import Bands, DyadicBands, IndexBands, Projector
@@ -88,7 +90,8 @@ class NodeClassifier(nn.Module):
         config: a `NodeClassifierConfig`, or leave it out and pass its fields by name.
 
     Shapes:
-        - x: (N, in_channels), or (..., N, in_channels) for many signals on one graph
+        - x: (N, in_channels), dense or a `SparseSignal`, or (..., N, in_channels) for many signals
+          on one graph
         - output: (N, out_channels): logits, or targets of a regression
     """
 
@@ -96,11 +99,12 @@ class NodeClassifier(nn.Module):
         super().__init__()
         self.config = c = NodeClassifierConfig(**fields) if config is None else config
         channels = c.out_channels if c.place == "scores" else c.hidden_channels
+        self.input_dropout = Dropout(c.input_dropout)
         if c.encoder == "mlp":
             self.encoder: nn.Module = nn.Sequential(
                 nn.Linear(c.in_channels, c.hidden_channels),
                 nn.ReLU(),
-                nn.Dropout(c.dropout),
+                Dropout(c.dropout),
                 nn.Linear(c.hidden_channels, channels),
             )
         elif c.encoder == "linear":
@@ -114,6 +118,7 @@ class NodeClassifier(nn.Module):
             layers.append(_layer(c, channels, width))
             channels = layers[-1].out_channels
         self.filters = NLSFStack(layers, residual=c.residual, norm=c.num_layers > 1)
+        self.output_dropout = Dropout(c.dropout)
         plain = c.place == "scores" and channels == c.out_channels
         self.decoder: nn.Module = nn.Identity() if plain else nn.Linear(channels, c.out_channels)
         self.reset_parameters()
@@ -134,7 +139,7 @@ class NodeClassifier(nn.Module):
 
     def forward(
         self,
-        x: Tensor,
+        x: Tensor | SparseSignal,
         edge_index: Tensor | None = None,
         edge_weight: Tensor | None = None,
         batch: Tensor | None = None,
@@ -144,28 +149,49 @@ class NodeClassifier(nn.Module):
         """The outputs of every node; arguments as in the filters' ``forward``.
 
         Args:
-            x: features.
+            x: features; where most are zero, a `SparseSignal` makes the first layer cheap.
             edge_index: (2, E).
             edge_weight: (E,).
             batch: (N,).
             spectrum: instead of ``edge_index``; a pair (L, N) with attention.
         """
-        x = nn.functional.dropout(x, self.config.input_dropout, self.training)
-        h = self.encoder(x)
+        h = self._encode(x)
         options = {} if spectrum is None else {"spectrum": spectrum}
         y = self.filters(h, edge_index, edge_weight, batch, **options)
         return self._decode(y)
 
+    def _encode(self, x: Tensor | SparseSignal) -> Tensor:
+        if isinstance(x, SparseSignal):
+            x = x.with_values(self.input_dropout(x.values))
+            if isinstance(self.encoder, nn.Linear):
+                return x @ self.encoder.weight.T
+            if not isinstance(self.encoder, nn.Sequential):
+                return x.dense()
+            first, *others = self.encoder
+            assert isinstance(first, nn.Linear)
+            h = x @ first.weight.T + first.bias
+            for part in others:
+                h = part(h)
+            return h
+        encoded: Tensor = self.encoder(self.input_dropout(x))
+        return encoded
+
     def _decode(self, y: Tensor) -> Tensor:
         if self.config.place == "hidden":
-            y = nn.functional.dropout(y.relu(), self.config.dropout, self.training)
+            y = self.output_dropout(y.relu())
         out: Tensor = self.decoder(y)
         return out
+
+    @property
+    def can_prepare(self) -> bool:
+        """Whether the fast path of `prepare` is open to this model."""
+        c = self.config
+        return c.encoder != "mlp" and c.num_layers == 1 and c.input_dropout == 0 and not c.residual
 
     def prepare(
         self,
         rows: Tensor,
-        x: Tensor,
+        x: Tensor | SparseSignal,
         edge_index: Tensor | None = None,
         edge_weight: Tensor | None = None,
         *,
@@ -179,17 +205,18 @@ class NodeClassifier(nn.Module):
 
         Args:
             rows: the nodes, (R,).
-            x: (N, in_channels).
+            x: (N, in_channels), dense or sparse.
             edge_index: (2, E).
             edge_weight: (E,).
             spectrum: as in ``forward``.
         """
         c = self.config
-        if c.encoder == "mlp" or c.num_layers > 1 or c.input_dropout > 0 or c.residual:
+        if not self.can_prepare:
             raise ModelError(
                 "The fast path needs encoder='linear' or 'none', num_layers=1, input_dropout=0 and "
                 "no residual: anything else must see all nodes in every step."
             )
+        x = x.dense() if isinstance(x, SparseSignal) else x
         given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
         prepared = []
         for branch, one in zip(self._branches(), given, strict=False):

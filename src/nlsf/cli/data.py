@@ -1,0 +1,201 @@
+"""``nlsf data``: what data sets there are, what is known of them, and whether files are whole."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nlsf.data.check import CheckRow
+    from nlsf.data.entry import Entry
+
+data_app = typer.Typer(
+    help="Data sets: list them, tell about one, check files, write splits.", no_args_is_help=True
+)
+
+_STYLES = {"ok": "green", "wrong": "bold red", "missing": "yellow"}
+
+Name = Annotated[str, typer.Argument(help="A data set of 'nlsf data list'.", show_default=False)]
+Root = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-root",
+        help="Folder of raw files; by default NLSF_DATA, then the user's data folder.",
+        show_default=False,
+    ),
+]
+
+
+@data_app.command("list")
+def list_(data_root: Root = None) -> None:
+    """List all data sets, and which of them are here."""
+    from rich.table import Table
+
+    from nlsf.data.catalogue import CATALOGUE
+    from nlsf.data.root import data_root as found_root
+
+    root = found_root(data_root)
+    table = Table("name", "level", "examples", "edges", "features", "classes")
+    for column in table.columns[2:]:
+        column.justify = "right"
+    table.columns[0].no_wrap = True
+    for header in ("homophilous", "protocol", "here"):
+        table.add_column(header)
+    for entry in CATALOGUE.values():
+        counts = entry.statistics
+        numbers = (counts.examples, counts.edges, counts.features, counts.classes)
+        table.add_row(
+            entry.name,
+            entry.level,
+            *("" if n is None else f"{n:,}" for n in numbers),
+            {True: "yes", False: "no", None: ""}[entry.homophilous],
+            entry.protocol,
+            _whereabouts(entry, root),
+        )
+    console = _console()
+    console.print(table)
+    console.print(f"Data root: {root}", highlight=False, soft_wrap=True)
+
+
+@data_app.command()
+def info(name: Name, data_root: Root = None) -> None:
+    """Tell everything that the catalogue knows of a data set."""
+    import dataclasses
+
+    from nlsf.data.catalogue import find, options
+    from nlsf.data.files import is_present
+    from nlsf.data.root import data_root as found_root
+
+    entry = find(name)
+    root = found_root(data_root)
+    homophilous = {True: "yes", False: "no", None: "it depends"}[entry.homophilous]
+    facts = {
+        "level": entry.level,
+        "task": entry.task,
+        "metric": entry.metric,
+        "protocol": entry.protocol,
+        "homophilous": homophilous if entry.level == "node" else "",
+        **{key: _number(n) for key, n in dataclasses.asdict(entry.statistics).items()},
+        "options": ", ".join(f"{key} = {value!r}" for key, value in options(entry).items()),
+        "also called": ", ".join(entry.aliases),
+        "source": entry.source,
+        "licence": entry.licence,
+        "note": entry.note,
+        "here": _whereabouts(entry, root),
+    }
+    console = _console()
+    console.print(f"[bold]{entry.name}[/]")
+    for key, value in facts.items():
+        if value:
+            _line(console, f"  {key.replace('_', ' '):14}{value}")
+    for file in entry.all_files:
+        state = "present" if is_present(file, root) else "missing"
+        size = "" if file.size is None else f"{file.size:,} bytes"
+        _line(console, f"  {state:14}{file.at(root)}  {size}")
+
+
+@data_app.command()
+def check(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Data sets; by default all.", show_default=False)
+    ] = None,
+    data_root: Root = None,
+    load: Annotated[
+        bool, typer.Option("--load/--no-load", help="Load what is whole and count its nodes.")
+    ] = True,
+) -> None:
+    """Verify files by their checksums, and data sets by their counts.
+
+    Exit code 1 if anything is wrong, or if a data set that you named is not here.
+    """
+    from nlsf.data.check import check as checked
+    from nlsf.data.root import data_root as found_root
+
+    console = _console()
+    root = found_root(data_root)
+    tally: Counter[str] = Counter()
+    for row in checked(root, names or None, loading=load):
+        tally[row.state] += 1
+        _print_row(console, row)
+    found = ", ".join(f"{count} {state}" for state, count in tally.items())
+    _line(console, f"{root}: {found or 'nothing to check'}.")
+    if tally["wrong"] or (names and tally["missing"]):
+        raise typer.Exit(1)
+
+
+@data_app.command()
+def split(
+    name: Name,
+    protocol: Annotated[
+        str | None,
+        typer.Option("--protocol", help="How to divide; by default as the catalogue says."),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            "--seeds", min=1, help="How many, seeds from 0; by default 10, or all that are given."
+        ),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder to write to; it is made.")
+    ] = Path("splits"),
+    data_root: Root = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Download nothing.")] = False,
+) -> None:
+    """Write splits of a data set as files that can be committed."""
+    from nlsf.data.catalogue import find, load
+    from nlsf.data.protocols import draw
+    from nlsf.data.split_file import write_split
+
+    entry = find(name)
+    how = protocol or entry.protocol
+    if how.endswith(".json"):
+        raise typer.BadParameter("a split file is written already.", param_hint="'--protocol'")
+    dataset = load(entry.name, data_root, offline=offline)
+    count = seeds or len(dataset.given.get(how, ())) or 10
+    splits = [draw(dataset, how, seed) for seed in range(count)]
+    output.mkdir(parents=True, exist_ok=True)
+    console = _console()
+    for drawn in splits:
+        path = output / f"{entry.name.replace(' ', '-')}-{how}-{drawn.seed}.json"
+        write_split(path, drawn, dataset)
+        sizes = " / ".join(f"{part.numel():,}" for part in drawn.parts)
+        _line(console, f"{path}: {sizes}")
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    # What is not a terminal has no width: its lines are kept whole.
+    return Console() if sys.stdout.isatty() else Console(width=120)
+
+
+def _line(console: Console, text: str, style: str | None = None) -> None:
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
+def _print_row(console: Console, row: CheckRow) -> None:
+    what = f"{row.name}, {row.item}" if row.item == "statistics" else row.item
+    detail = f": {row.detail}" if row.detail else ""
+    _line(console, f"{row.state:18}{what}{detail}", _STYLES.get(row.state))
+
+
+def _whereabouts(entry: Entry, root: Path) -> str:
+    from nlsf.data.files import is_present
+
+    if not entry.files:
+        return "embedded"
+    here = sum(is_present(file, root) for file in entry.files)
+    if here == len(entry.files):
+        return "present"
+    return f"{here} of {len(entry.files)} files" if here else "missing"

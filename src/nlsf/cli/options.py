@@ -1,0 +1,62 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from nlsf.data.dataset import Dataset
+
+DATA_HELP = "A data set (see 'nlsf data list'), or a path: .npz, .mat, edges.csv, TU folder or zip."
+DataArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        help=DATA_HELP,
+        show_default=False,
+    ),
+]
+DataRoot: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--data-root", help="Folder of raw data files; else $NLSF_DATA, or your own."),
+]
+Offline: TypeAlias = Annotated[
+    bool, typer.Option("--offline", help="Never download; name what is missing instead.")
+]
+Settings: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any key of the run's TOML; may repeat."),
+]
+
+
+def data_table(
+    data: str | None, root: Path | None, offline: bool, settings: Sequence[str] | None
+) -> dict[str, Any]:
+    """The settings of the command line as the tables of a run's TOML."""
+    from nlsf.train.config import apply_settings
+
+    table: dict[str, Any] = {"data": {}}
+    if data is not None:
+        table["data"]["name"] = data
+    if root is not None:
+        table["data"]["root"] = str(root)
+    if offline:
+        table["data"]["offline"] = True
+    return apply_settings(table, settings or [])
+
+
+def load_named(
+    data: str, root: Path | None, offline: bool, settings: Sequence[str] | None
+) -> Dataset:
+    """The data that a command names; only ``--set data.KEY=VALUE`` can be set."""
+    from nlsf.errors import ConfigError
+    from nlsf.train.config import DataConfig
+    from nlsf.train.job import load_data
+
+    table = data_table(data, root, offline, settings)
+    if others := [key for key in table if key != "data"]:
+        raise ConfigError(f"Only data.KEY can be set here, not {', '.join(others)}.")
+    return load_data(DataConfig.from_table(table["data"]))

@@ -1,0 +1,124 @@
+"""``nlsf spectrum``: what is in the bands of a graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from nlsf.cli.options import DataArgument, DataRoot, Offline, Settings, load_named
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from torch import Tensor
+    from torch_geometric.data import Data
+
+    from nlsf.data.dataset import Dataset
+    from nlsf.spectral import Bands, Spectrum
+
+_COMPLETE = 8_000
+"""Nodes up to which the whole spectrum is computed; beyond, only its leading eigenspaces."""
+
+_PICTURES = (".svg", ".png", ".pdf")
+
+
+def spectrum(
+    data: DataArgument,
+    rate: Annotated[float, typer.Option("--rate", "-r", help="Decay rate of the bands.")] = 0.5,
+    bands: Annotated[int, typer.Option("--bands", "-S", help="Number of bands.")] = 6,
+    graph: Annotated[int, typer.Option("--graph", help="Which graph, of a set of graphs.")] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Picture to write (.svg, .png, .pdf); by default in ./nlsf-out."
+        ),
+    ] = None,
+    data_root: DataRoot = None,
+    offline: Offline = False,
+    settings: Settings = None,
+    cache: Annotated[bool, typer.Option(help="Keep spectra on disk for the next time.")] = True,
+) -> None:
+    """Compute the spectrum of a graph for L and N, print what is in its bands, and draw it.
+
+    Graphs of more than 8,000 nodes are shown by their leading eigenspaces, one a band.
+    """
+    from rich.console import Console
+
+    from nlsf.spectral import DyadicBands, IndexBands
+
+    console = Console()
+    path = output or Path("nlsf-out") / f"{Path(data).stem.lower()}-spectrum.svg"
+    if path.suffix.lower() not in _PICTURES or path.is_dir():
+        raise typer.BadParameter(f"{path} is not the name of a picture: {', '.join(_PICTURES)}.")
+    family: Bands = DyadicBands(r=rate, S=bands)
+    with console.status("Loading PyTorch and the data ..."):
+        from nlsf.spectral import laplacian, partial_eigh
+
+        dataset = load_named(data, data_root, offline, settings)
+        one, x = _graph(dataset, graph)
+    path.parent.mkdir(parents=True, exist_ok=True)  # before the work, so that nothing is lost
+    console.print(
+        f"[bold]{escape(dataset.name)}[/]: {one.num_nodes:,} nodes, {one.num_edges // 2:,} edges, "
+        f"{dataset.num_features} features"
+    )
+    title = f"{dataset.name}, {bands} dyadic bands (r = {rate:g})"
+    if one.num_nodes > _COMPLETE:
+        family = IndexBands(bands)
+        title = f"{dataset.name}, {bands} leading eigenspaces"
+    spectra = []
+    for normalization in (None, "sym"):
+        shift = laplacian(one, normalization=normalization)
+        with console.status(f"Eigendecomposition of {shift.name} ..."):
+            wanted = family if one.num_nodes > _COMPLETE else None
+            spectra.append(partial_eigh(shift, bands=wanted, cache=cache))
+        _print_spectrum(console, spectra[-1], family, x)
+    try:
+        from nlsf.plotting import plot_spectra
+
+        with console.status("Drawing ..."):
+            plot_spectra(spectra, family, x, path, title=title)
+        console.print(f"Picture: [bold]{escape(str(path))}[/]", soft_wrap=True)
+    except ModuleNotFoundError as error:
+        console.print(f"No picture: {error.name} is missing. pip install 'nlsf\\[plot]'")
+
+
+def _graph(dataset: Dataset, number: int) -> tuple[Data, Tensor]:
+    """The graph that is shown, and a signal on it: its features, signals, or a constant."""
+    import torch
+
+    from nlsf.errors import ConfigError
+
+    if not 0 <= number < len(dataset.graphs):
+        raise ConfigError(
+            f"{dataset.name} has no graph {number}: they are numbered 0 to "
+            f"{len(dataset.graphs) - 1}."
+        )
+    one = dataset.graphs[number]
+    if dataset.signals is not None:
+        return one, dataset.signals[:256].permute(1, 0, 2).flatten(1)
+    if one.x is None:
+        return one, torch.ones(one.num_nodes, 1)
+    return one, one.x if one.x.layout == torch.strided else one.x.to_dense()
+
+
+def _print_spectrum(console: Console, spectrum: Spectrum, bands: Bands, x: Tensor) -> None:
+    from rich.table import Table
+
+    from nlsf.spectral.summary import summarize
+
+    repeated = spectrum.multiplicities[spectrum.multiplicities > 1]
+    console.print(
+        f"\n[bold]{spectrum.name}[/]: {spectrum.nullity} component(s), "
+        f"largest eigenvalue {spectrum.lam_max:.6g}, {spectrum.num_eigenspaces:,} eigenspaces "
+        f"({len(repeated):,} of them repeated, the largest of dimension "
+        f"{int(spectrum.multiplicities.max())}), "
+        f"largest residual {float(spectrum.residuals.max()):.1e}"
+    )
+    table = Table("band", "frequencies", "eigenvalues", "share of the features' energy")
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for j, row in enumerate(summarize(spectrum, bands, x), start=1):
+        table.add_row(str(j), row.label, f"{row.dimension:,}", f"{100 * row.energy:.2f} %")
+    console.print(table)

@@ -1,0 +1,164 @@
+"""``nlsf train``: from data to a trained and measured model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from nlsf.cli.options import DATA_HELP, DataRoot, Offline, Settings, data_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nlsf.train import RunResult
+
+
+def train(
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            help=DATA_HELP,
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", help="att-node, index, value; graph, pooling.", show_default=False
+        ),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            "--protocol",
+            "-p",
+            help="How examples are split: public, random, sparse, dense, 60-20-20, a split file.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", "-n", help="How many splits, one model each.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="One seed, instead of many.")] = None,
+    settings: Settings = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="A TOML with any of the settings.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder of the run; by default a new one in ./runs."),
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="Go on with an interrupted run, as it was.")
+    ] = None,
+    data_root: DataRoot = None,
+    offline: Offline = False,
+    cache: Annotated[bool, typer.Option(help="Keep spectra on disk for the next time.")] = True,
+    checkpoint_seconds: Annotated[
+        float, typer.Option("--checkpoint-seconds", help="Time between checkpoints.")
+    ] = 10.0,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Also write TensorBoard scalars into the run.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
+) -> None:
+    """Train a model on every split of a data set and measure it on the test examples.
+
+    All settings have defaults that suit the data; each is a key of the run's config.toml.
+    """
+    from rich.console import Console
+
+    console = Console()
+    table = _table(data, model, protocol, seeds, seed, settings, config, data_root, offline)
+    options: dict[str, Any] = {
+        "tensorboard": tensorboard,
+        "cache": cache,
+        "checkpoint_seconds": checkpoint_seconds,
+    }
+    if resume is not None and table != {"data": {}}:
+        raise typer.BadParameter("--resume goes on with a run as it was: leave the rest out.")
+    if resume is None and "name" not in table["data"]:
+        raise typer.BadParameter("which data? Name a data set, a path, --config or --resume.")
+    with console.status("Loading PyTorch and the data ..."):
+        from nlsf import train as training
+        from nlsf.train.display import display_for
+    display = display_for(console, quiet=quiet)
+    try:
+        if resume is not None:
+            result = training.resume(resume, display=display, **options)
+        else:
+            result = training.train(
+                table["data"]["name"],
+                table,
+                output=output,
+                display=display,
+                **options,
+            )
+    except training.Interrupted as stopped:
+        again = f"nlsf train --resume {stopped.folder.path}"
+        console.print(f"\nStopped. Go on with [bold]{escape(again)}[/]", soft_wrap=True)
+        raise typer.Exit(1) from stopped
+    _print_result(console, result)
+
+
+def _table(
+    data: str | None,
+    model: str | None,
+    protocol: str | None,
+    seeds: int | None,
+    seed: int | None,
+    settings: list[str] | None,
+    config: Path | None,
+    root: Path | None,
+    offline: bool,
+) -> dict[str, Any]:
+    """All that was said: the file first, then options, then --set."""
+    from nlsf.train.config import apply_settings, check_keys
+    from nlsf.train.tables import merged, read_toml
+
+    if seed is not None and seeds is not None:
+        raise typer.BadParameter("--seed and --seeds exclude each other.")
+    table = read_toml(config) if config is not None else {}
+    check_keys(table)
+    table = merged(table, data_table(data, root, offline, None))
+    if model is not None:
+        table = merged(table, {"model": {"name": model}})
+    if protocol is not None:
+        table["protocol"] = protocol
+    if seeds is not None:
+        table["seeds"] = seeds
+    if seed is not None:
+        table["seeds"] = [seed]
+    return apply_settings(table, settings or [])
+
+
+def _print_result(console: Console, result: RunResult) -> None:
+    from rich.table import Table
+
+    if len(result.rows) > 1:
+        table = Table("seed", f"validation {result.metric}", f"test {result.metric}", "best epoch")
+        for row in result.rows:
+            table.add_row(
+                str(row["seed"]),
+                _number(result.metric, row[f"val_{result.metric}"]),
+                _number(result.metric, row[f"test_{result.metric}"]),
+                str(row["best_epoch"]),
+            )
+        for column in table.columns:
+            column.justify = "right"
+        console.print(table)
+    mean, half = result.summary()
+    spread = "" if half != half else f" +- {_number(result.metric, half)} (95 % of the mean)"
+    sizes = result.rows[0]["sizes"]
+    console.print(
+        f"Test {result.metric} [bold]{_number(result.metric, mean)}[/]{spread}, "
+        f"{len(result.rows)} split(s) of {sizes[0]:,} / {sizes[1]:,} / {sizes[2]:,} examples",
+        soft_wrap=True,
+    )
+    console.print(f"Run: [bold]{escape(str(result.folder.path))}[/]", soft_wrap=True)
+
+
+def _number(metric: str, value: float) -> str:
+    return f"{value:.4g}" if metric in ("rmse", "mae") else f"{100 * value:.2f} %"

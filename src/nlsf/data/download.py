@@ -1,0 +1,165 @@
+"""Downloads that are whole and the publisher's, or not there at all: `download`."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.client
+import os
+import secrets
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
+
+from nlsf.errors import DataError, FormatError, NLSFError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nlsf.data.files import RemoteFile
+
+MAX_BYTES = 8 << 30
+TIMEOUT = 30.0
+_CHUNK = 1 << 18
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def download(
+    file: RemoteFile, target: Path, *, console: Console | None = None, timeout: float = TIMEOUT
+) -> None:
+    """Fetches a file under a temporary name, verifies it, and renames it.
+
+    Args:
+        file: what to fetch; its ``url`` is https, or http on this machine.
+        target: where it goes; its folder is made.
+        console: where progress is shown: a bar in a terminal, a line elsewhere; by default stderr.
+        timeout: seconds that the host may be silent.
+
+    Raises:
+        DataError: the host does not answer or does not have the file, or it cannot be written.
+        FormatError: what came is not what the catalogue knows: its size or checksum differs.
+    """
+    if file.url is None:
+        raise DataError(f"{target} cannot be downloaded: fetch it from {file.page} by hand.")
+    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("xb") as stream:
+            _fetch(file, file.url, target, stream, console, timeout)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, target)
+    except NLSFError:
+        raise
+    except OSError as error:
+        raise DataError(
+            f"{target} cannot be written ({error.strerror}): make room there or choose another "
+            "data root."
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _fetch(
+    file: RemoteFile,
+    url: str,
+    target: Path,
+    stream: BinaryIO,
+    console: Console | None,
+    timeout: float,
+) -> None:
+    limit = MAX_BYTES if file.size is None else file.size
+    digest, size = hashlib.sha256(), 0
+    with _progress(file, console) as advance:
+        for chunk in _chunks(url, target, limit, timeout):
+            stream.write(chunk)
+            digest.update(chunk)
+            size += len(chunk)
+            advance(len(chunk))
+    if file.size is not None and size != file.size:
+        raise FormatError(f"{url} gave {size:,} bytes, but {file.size:,} were expected.")
+    if file.sha256 is not None and digest.hexdigest() != file.sha256:
+        raise FormatError(
+            f"{url} has the SHA-256 {digest.hexdigest()}, but {file.sha256} was expected: its "
+            "publisher changed it, or it was damaged on the way."
+        )
+
+
+def _chunks(url: str, target: Path, limit: int, timeout: float) -> Iterator[bytes]:
+    """The body of an answer; every failure of the network is a `DataError`."""
+    _check_address(url)
+    request = urllib.request.Request(url, headers={"User-Agent": "nlsf"})
+    size = 0
+    try:
+        with urllib.request.build_opener(_Redirects).open(request, timeout=timeout) as response:
+            declared: int | None = response.length
+            while chunk := response.read(_CHUNK):
+                size += len(chunk)
+                if size > limit:
+                    raise FormatError(f"{url} gives more than the {limit:,} bytes expected.")
+                yield chunk
+    except NLSFError:
+        raise
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise DataError(
+            f"{url} cannot be downloaded: its host answers {error.code} {_one_line(error.reason)}."
+        ) from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = _one_line(getattr(error, "reason", error))
+        raise DataError(
+            f"{url} cannot be downloaded ({reason}): try again, or put the file at {target} "
+            "by hand."
+        ) from error
+    if declared is not None and size != declared:
+        raise DataError(f"{url} broke off after {size:,} of {declared:,} bytes: try again.")
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    max_redirections = 5
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: Any,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        try:
+            _check_address(newurl)
+        except DataError:
+            fp.close()
+            raise
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _one_line(reason: object) -> str:
+    return " ".join(str(reason).split())
+
+
+def _check_address(url: str) -> None:
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme != "https" and (parts.scheme, parts.hostname in _LOOPBACK) != ("http", True):
+        raise DataError(f"{url} is not fetched: only https addresses are.")
+
+
+@contextlib.contextmanager
+def _progress(file: RemoteFile, console: Console | None) -> Iterator[Callable[[int], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        console.print(f"Downloading {file.url}", highlight=False, soft_wrap=True)
+        yield lambda _: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, TransferSpeedColumn(), console=console) as bar:
+        task = bar.add_task(file.path, total=file.size)
+        yield lambda count: bar.advance(task, count)

@@ -1,0 +1,162 @@
+"""What nodes know about themselves: own features, a constant, their degree."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from nlsf.data.dataset import Dataset
+from nlsf.errors import ConfigError
+
+DegreeFeatures = Literal["none", "scaled", "one-hot"]
+
+_MAX_ONE_HOT = 511
+_MAX_DENSE_ENTRIES = 10**8
+
+
+@dataclass(frozen=True)
+class FeatureConfig:
+    """Which channels a model sees, in this order: own features, constant, degree.
+
+    Attributes:
+        row_normalize: divide the own features of each node by the sum of their absolute values.
+        constant: add a channel of ones.
+        degree: add the degree: ``"scaled"``, one channel, degree / max_degree; ``"one-hot"``,
+            max_degree + 1 channels; larger degrees count as max_degree.
+        max_degree: the largest degree that is told apart; ``None`` until `fit` fills it in.
+    """
+
+    row_normalize: bool = False
+    constant: bool = False
+    degree: DegreeFeatures = "none"
+    max_degree: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("row_normalize", "constant"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"features.{name} must be true or false.")
+        if self.degree not in get_args(DegreeFeatures):
+            names = ", ".join(repr(name) for name in get_args(DegreeFeatures))
+            raise ConfigError(f"features.degree must be one of {names}, not {self.degree!r}.")
+        if self.max_degree is not None:
+            if type(self.max_degree) is not int or self.max_degree < 1:
+                raise ConfigError(
+                    f"features.max_degree must be a whole number above 0, not {self.max_degree!r}."
+                )
+            if self.degree == "one-hot" and self.max_degree > _MAX_ONE_HOT:
+                raise ConfigError(
+                    f"features.max_degree must be at most {_MAX_ONE_HOT} for one-hot degrees, "
+                    f"not {self.max_degree}."
+                )
+
+
+def fit(config: FeatureConfig, dataset: Dataset) -> FeatureConfig:
+    """Fills in the largest degree of these graphs, unless the configuration names one.
+
+    At most 511 for one-hot degrees, which makes 512 channels.
+    """
+    if config.degree == "none" or config.max_degree is not None:
+        return config
+    degrees = [int(_degree(graph).max()) for graph in dataset.graphs if graph.num_nodes]
+    largest = max([1, *degrees])
+    if config.degree == "one-hot":
+        largest = min(largest, _MAX_ONE_HOT)
+    return dataclasses.replace(config, max_degree=largest)
+
+
+def with_features(dataset: Dataset, config: FeatureConfig) -> Dataset:
+    """The same data set with the features that were asked for; the given one is not changed.
+
+    At the level ``"signal"`` the channels are added to every signal.
+
+    Args:
+        dataset: the graphs.
+        config: from `fit`, which may have seen other graphs.
+
+    Raises:
+        ConfigError: there would be no features at all, too many, or the degree is not fitted.
+    """
+    if config.degree != "none" and config.max_degree is None:
+        raise ConfigError("features.max_degree is not known yet: fit the features first.")
+    added = config.constant or config.degree != "none"
+    if dataset.num_features == 0 and not added:
+        raise ConfigError(
+            f'{dataset.name} has no node features: set features.degree = "one-hot", '
+            "or features.constant = true."
+        )
+    if config.row_normalize and (dataset.signals is not None or dataset.num_features == 0):
+        raise ConfigError(
+            f"features.row_normalize needs node features, which {dataset.name} does not have."
+        )
+    if dataset.signals is not None:
+        if not added:
+            return dataset
+        new = _new_channels(dataset.graphs[0], config)
+        repeated = new.expand(dataset.signals.shape[0], -1, -1)
+        return dataclasses.replace(dataset, signals=torch.cat([dataset.signals, repeated], dim=-1))
+    if not (added or config.row_normalize):
+        return dataset
+    graphs = tuple(_with_features(graph, config, dataset.name) for graph in dataset.graphs)
+    return dataclasses.replace(dataset, graphs=graphs)
+
+
+def _with_features(graph: Data, config: FeatureConfig, name: str) -> Data:
+    x = cast("Tensor | None", graph.x)
+    if x is not None and config.row_normalize:
+        x = _row_normalized(x)
+    if config.constant or config.degree != "none":
+        new = _new_channels(graph, config)
+        x = new if x is None else torch.cat([_dense(x, name), new], dim=1)
+    result = copy.copy(graph)
+    result.x = x
+    return result
+
+
+def _new_channels(graph: Data, config: FeatureConfig) -> Tensor:
+    """(N, k): what is added to the own features."""
+    count = int(graph.num_nodes or 0)
+    channels = [torch.ones(count, 1)] if config.constant else []
+    if config.degree != "none" and config.max_degree is not None:
+        degree = _degree(graph).clamp(max=config.max_degree)
+        if config.degree == "scaled":
+            channels.append((degree.to(torch.float32) / config.max_degree).unsqueeze(1))
+        else:
+            hot = torch.zeros(count, config.max_degree + 1)
+            channels.append(hot.scatter_(1, degree.unsqueeze(1), 1.0))
+    return torch.cat(channels, dim=1)
+
+
+def _degree(graph: Data) -> Tensor:
+    """(N,): the number of neighbours of each node."""
+    start: Tensor = graph.edge_index[0]
+    return torch.bincount(start, minlength=int(graph.num_nodes or 0))
+
+
+def _row_normalized(x: Tensor) -> Tensor:
+    if x.layout != torch.sparse_csr:
+        total = x.abs().sum(1, keepdim=True)
+        return x / total.where(total > 0, 1.0)
+    # A copy that is scaled in place keeps the pattern without building a matrix anew.
+    result = x.clone()
+    values, lengths = result.values(), result.crow_indices().diff()
+    row = torch.repeat_interleave(torch.arange(x.shape[0]), lengths)
+    total = torch.zeros(x.shape[0], dtype=x.dtype).index_add_(0, row, values.abs())
+    values /= total.where(total > 0, 1.0)[row]
+    return result
+
+
+def _dense(x: Tensor, name: str) -> Tensor:
+    if x.layout == torch.strided:
+        return x
+    if x.numel() > _MAX_DENSE_ENTRIES:
+        raise ConfigError(
+            f"{name} has sparse features ({x.shape[0]} x {x.shape[1]}) that are too many to add "
+            'channels to: set features.constant = false and features.degree = "none".'
+        )
+    return x.to_dense()

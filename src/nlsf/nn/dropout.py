@@ -1,0 +1,119 @@
+"""Dropout whose random mask can be handed in: `Dropout`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.errors import ModelError
+
+
+class Dropout(nn.Module):
+    """Like ``nn.Dropout``, with a mask of its own or one that is handed in.
+
+    A mask that is handed in makes a training step a function of its inputs, so that many models can
+    be trained in one `torch.func.vmap`, and a run can be repeated from one generator. Each module
+    is called at most once in a forward pass: it has one mask.
+
+    Args:
+        p: the share of entries that become zero, at least 0 and less than 1; 0 is the identity.
+
+    Attributes:
+        mask: of the input's shape, 0 or 1 / (1 - p); ``None`` to draw one in every call. It is no
+            part of the state that is saved, and evaluation does not look at it.
+    """
+
+    mask: Tensor | None
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        if not 0 <= p < 1:
+            raise ModelError(f"A dropout must be at least 0 and less than 1, not {p!r}.")
+        self.p = p
+        self.register_buffer("mask", None, persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The signal, times the mask in training."""
+        if not self.training or self.p == 0:
+            return x
+        if self.mask is None:
+            return nn.functional.dropout(x, self.p)
+        return x * self.mask.to(x.dtype)
+
+    def extra_repr(self) -> str:
+        """The share."""
+        return f"p={self.p}"
+
+
+def dropout_shapes(module: nn.Module, call: Callable[[], object]) -> dict[str, torch.Size]:
+    """The shape of the mask that each `Dropout` of a module needs.
+
+    The call is made once, without gradient and in evaluation mode, so that it leaves running
+    statistics and random numbers alone; the modes are as before afterwards.
+
+    Args:
+        module: a model.
+        call: calls it on the input that it will see.
+
+    Returns:
+        Shapes by the names of ``module.named_modules()``, of those that the call reached and whose
+        p is not 0.
+
+    Raises:
+        ModelError: if one is used twice in the call.
+    """
+    shapes: dict[str, torch.Size] = {}
+
+    def record(name: str) -> Callable[[nn.Module, Any], None]:
+        def hook(_: nn.Module, inputs: Any) -> None:
+            if name in shapes:
+                raise ModelError(f"The dropout {name!r} is used twice in a call: it has one mask.")
+            shapes[name] = inputs[0].shape
+
+        return hook
+
+    parts = _dropouts(module).items()
+    handles = [part.register_forward_pre_hook(record(name)) for name, part in parts]
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        with torch.no_grad():
+            call()
+    finally:
+        for handle in handles:
+            handle.remove()
+        for part, mode in modes:
+            part.training = mode
+    return shapes
+
+
+def draw_masks(
+    module: nn.Module, shapes: Mapping[str, torch.Size], generator: torch.Generator
+) -> dict[str, Tensor]:
+    """New masks, in the order of ``module.named_modules()``.
+
+    Args:
+        module: a model.
+        shapes: as `dropout_shapes` gives them.
+        generator: where the random numbers come from; the masks are on its device.
+
+    Returns:
+        Buffers by name, ``{"encoder.2.mask": ...}``, float32, for ``torch.func.functional_call``.
+    """
+    masks = {}
+    for name, part in _dropouts(module).items():
+        if name in shapes:
+            # Uniform numbers and a comparison take less than half the time of bernoulli_.
+            mask = torch.rand(shapes[name], generator=generator, device=generator.device)
+            mask = mask.ge_(part.p).div_(1 - part.p)
+            masks[f"{name}.mask" if name else "mask"] = mask
+    return masks
+
+
+def _dropouts(module: nn.Module) -> dict[str, Dropout]:
+    """Those that change anything in training, by name."""
+    parts = module.named_modules()
+    return {name: part for name, part in parts if isinstance(part, Dropout) and part.p > 0}

@@ -1,0 +1,253 @@
+"""The training loop: `Fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.data.dataset import Metric
+from nlsf.nn.models.groups import parameter_groups
+from nlsf.train.adam import BatchAdam
+from nlsf.train.config import TrainingConfig
+from nlsf.train.inputs import Inputs
+from nlsf.train.metrics import higher_is_better, loss, score
+from nlsf.train.model_batch import ModelBatch
+from nlsf.train.stopping import EarlyStopping
+
+_EVALUATION = 4096
+"""Examples that are evaluated at once, where the inputs come in batches."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """All that one training may see: there are no test examples in here.
+
+    Attributes:
+        train: (a,), examples.
+        train_y: their labels.
+        val: (b,), examples that select the epoch.
+        val_y: their labels.
+    """
+
+    train: Tensor
+    train_y: Tensor
+    val: Tensor
+    val_y: Tensor
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Lessons of equal sizes can be trained together."""
+        return len(self.train), len(self.val)
+
+
+class Fit:
+    """Many models of one shape, trained together with Adam and early stopping.
+
+    Each has its own lesson, seed and settings, and gets the same numbers as if it were alone; a
+    model that stops early leaves the batch. The weights that are kept are those of its best epoch
+    on the validation examples.
+
+    Args:
+        models: the models; they keep their weights, the batch trains copies.
+        inputs: what they are applied to.
+        lessons: one a model, of equal sizes.
+        settings: one a model; they may differ in learning rates and weight decays only.
+        seeds: one a model.
+        metric: the metric that is monitored.
+
+    Attributes:
+        epoch: the number of epochs that are done.
+        best: the weights of every model at its best epoch: (M, ...) by name.
+        best_epoch: that epoch, (M,).
+        last_epoch: the last epoch that each has trained, (M,).
+        active: the numbers of the models that still train.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[nn.Module],
+        inputs: Inputs,
+        lessons: Sequence[Lesson],
+        settings: Sequence[TrainingConfig],
+        seeds: Sequence[int],
+        metric: Metric,
+    ) -> None:
+        self.settings = settings[0]
+        self.metric = metric
+        self.batch = ModelBatch(models, inputs, seeds)
+        self.lessons = _stack(lessons)
+        groups = parameter_groups(models[0])
+        self.adam = BatchAdam(
+            self.batch.params,
+            {name: [s.learning_rate(group) for s in settings] for name, group in groups.items()},
+            {name: [s.decay(group) for s in settings] for name, group in groups.items()},
+        )
+        self.stopping = EarlyStopping(
+            len(models), self.settings.patience, self.settings.monitor, self.settings.warmup
+        )
+        self.epoch = 0
+        self.best = self.batch.weights()
+        self.best_epoch = torch.zeros(len(models), dtype=torch.int64)
+        self.last_epoch = torch.zeros(len(models), dtype=torch.int64)
+        self.best_metric = torch.full((len(models),), torch.nan, dtype=torch.float64)
+        self.active = torch.arange(len(models))
+
+    @property
+    def finished(self) -> bool:
+        """Whether every model has stopped, or the epochs are used up."""
+        return len(self.active) == 0 or self.epoch >= self.settings.epochs
+
+    def step(self) -> list[dict[str, Any]]:
+        """One epoch of all active models: a row of numbers for each."""
+        train_loss = self._train()
+        val_loss, val_score = self._validate()
+        self.epoch += 1
+        self.last_epoch[self.active] = self.epoch
+        sign = 1 if higher_is_better(self.metric) else -1
+        better = self.stopping.update(self.epoch, sign * val_score, val_loss)
+        self._remember(better, val_score)
+        rows = [
+            {
+                "model": int(model),
+                "epoch": self.epoch,
+                "train_loss": float(train_loss[i]),
+                "val_loss": float(val_loss[i]),
+                f"val_{self.metric}": float(val_score[i]),
+                "best": bool(better[i]),
+            }
+            for i, model in enumerate(self.active)
+        ]
+        self._leave(self.stopping.stopped(self.epoch))
+        return rows
+
+    def run(self) -> None:
+        """All epochs."""
+        while not self.finished:
+            self.step()
+
+    def best_score(self) -> float:
+        """The mean over all models of the metric at their best epoch so far."""
+        return float(self.best_metric.mean())
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Everything that `load_state` needs to go on: tensors and numbers."""
+        tensors = {
+            **{f"weights.{k}": v for k, v in self.batch.weights().items()},
+            **{f"adam.{k}": v for k, v in self.adam.state().items()},
+            **{f"stopping.{k}": v for k, v in self.stopping.state().items()},
+            **{f"best.{k}": v for k, v in self.best.items()},
+            "generators": self.batch.generator_states(),
+            "active": self.active,
+            "best_epoch": self.best_epoch,
+            "best_metric": self.best_metric,
+            "last_epoch": self.last_epoch,
+        }
+        return tensors, {"epoch": self.epoch, "steps": self.adam.steps}
+
+    def load_state(self, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
+        """Goes on where another `Fit` of the same models, lessons and settings left off."""
+
+        def part(prefix: str) -> dict[str, Tensor]:
+            start = f"{prefix}."
+            return {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
+
+        self.best = part("best")
+        for name in ("best_epoch", "best_metric", "last_epoch"):
+            setattr(self, name, tensors[name])
+        self.epoch = meta["epoch"]
+        self._keep(tensors["active"])
+        if self.finished:
+            return
+        self.batch.load_weights(part("weights"))
+        self.batch.load_generator_states(tensors["generators"])
+        self.adam.load_state(part("adam"), meta["steps"])
+        self.stopping.load_state(part("stopping"))
+
+    def _train(self) -> Tensor:
+        """The mean training losses (M,) of one epoch."""
+        size, lesson = self.settings.batch_size, self.lessons
+        count = lesson.train.shape[1]
+        if size is None or size >= count or self.batch.inputs.whole:
+            return self._learn(lesson.train, lesson.train_y)
+        order = self.batch.permutations(count)
+        total = torch.zeros(len(self.batch), dtype=torch.float64)
+        for chosen in _even_chunks(order, size):
+            y = _take(lesson.train_y, chosen)
+            total += self._learn(lesson.train.gather(1, chosen), y) * chosen.shape[1]
+        return total / count
+
+    def _learn(self, rows: Tensor, y: Tensor) -> Tensor:
+        """One step; the losses (M,) before it."""
+        losses = loss(self.batch.outputs(rows, training=True), y)
+        # The gradient of a sum of losses is each model's own gradient.
+        losses.sum().backward()
+        self.adam.step()
+        return losses.detach()
+
+    @torch.no_grad()
+    def _validate(self) -> tuple[Tensor, Tensor]:
+        rows = self.lessons.val
+        size = rows.shape[1] if self.batch.inputs.whole else _EVALUATION
+        chunks = [self.batch.outputs(r, training=False) for r in rows.split(size, dim=1)]
+        output = torch.cat(chunks, dim=1)
+        return loss(output, self.lessons.val_y), score(self.metric, output, self.lessons.val_y)
+
+    def _remember(self, better: Tensor, metric: Tensor) -> None:
+        if not bool(better.any()):
+            return
+        weights = self.batch.weights()
+        where = self.active[better]
+        for name, value in weights.items():
+            self.best[name][where] = value[better]
+        self.best_epoch[where] = self.epoch
+        self.best_metric[where] = metric[better].to(self.best_metric)
+
+    def _leave(self, stopped: Tensor) -> None:
+        if bool(stopped.any()):
+            self._keep((~stopped).nonzero().squeeze(-1))
+
+    def _keep(self, index: Tensor) -> None:
+        """Goes on with some of the active models."""
+        if len(index) == len(self.active):
+            return
+        self.active = self.active[index]
+        if len(index) == 0:
+            return
+        self.batch.keep(index)
+        self.adam.keep(self.batch.params, index)
+        self.stopping.keep(index)
+        old = self.lessons
+        self.lessons = Lesson(
+            old.train[index], old.train_y[index], old.val[index], old.val_y[index]
+        )
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, inputs: Inputs, rows: Tensor) -> Tensor:
+    """The outputs (R, C) of one model at some examples, in evaluation mode."""
+    model.eval()
+    size = max(len(rows), 1) if inputs.whole else _EVALUATION
+    return torch.cat([inputs(model, some) for some in rows.split(size)])
+
+
+def _stack(lessons: Sequence[Lesson]) -> Lesson:
+    """All lessons as one, with a leading dimension."""
+    names = ("train", "train_y", "val", "val_y")
+    return Lesson(*(torch.stack([getattr(one, name) for one in lessons]) for name in names))
+
+
+def _even_chunks(order: Tensor, size: int) -> tuple[Tensor, ...]:
+    """Batches of at most ``size`` and nearly equal length: batch statistics of one row fail."""
+    count = -(-order.shape[1] // size)
+    return torch.tensor_split(order, count, dim=1)
+
+
+def _take(y: Tensor, chosen: Tensor) -> Tensor:
+    """The labels (M, b) or (M, b, T) of the chosen examples."""
+    if y.ndim == 2:
+        return y.gather(1, chosen)
+    return y.gather(1, chosen[..., None].expand(-1, -1, y.shape[2]))

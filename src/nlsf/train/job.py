@@ -1,0 +1,153 @@
+"""What has to be done, worked out: `Job`, the data, splits and models of a configuration."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.data import features
+from nlsf.data.catalogue import find, load
+from nlsf.data.dataset import Dataset, Split
+from nlsf.data.own import open_dataset
+from nlsf.data.protocols import draw
+from nlsf.train.config import DataConfig, RunConfig, check_keys, resolve, user_path
+from nlsf.train.fit import Lesson
+from nlsf.train.inputs import Inputs, inputs_for
+from nlsf.train.models import MODELS
+from nlsf.train.tables import merged
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A configuration with its data loaded and its splits drawn.
+
+    Attributes:
+        config: all settings, resolved.
+        dataset: the data, with features made.
+        splits: one a seed.
+    """
+
+    config: RunConfig
+    dataset: Dataset
+    splits: tuple[Split, ...]
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], dataset: Dataset | None = None) -> Job:
+        """Works out what the user's settings mean.
+
+        Args:
+            table: the settings, as in a run's TOML; what is left out gets a default that fits.
+            dataset: the data; by default they are loaded by ``data.name``.
+        """
+        check_keys(table)
+        protocol, homophilous = _own_protocol(dataset), None
+        if dataset is None:
+            data = DataConfig.from_table(table.get("data", {}))
+            dataset = load_data(data)
+            protocol = _own_protocol(dataset)
+            if user_path(data.name):  # whole, so that the run goes on from any folder
+                table = merged(table, {"data": {"name": str(Path(data.name).resolve())}})
+            else:
+                entry = find(data.name)
+                protocol, homophilous = entry.protocol, entry.homophilous
+        else:
+            table = {**table, "data": {"name": dataset.name, **table.get("data", {})}}
+        config = resolve(table, dataset, protocol, homophilous)
+        config = replace(config, features=features.fit(config.features, dataset))
+        dataset = features.with_features(dataset, config.features)
+        splits = tuple(draw(dataset, config.protocol, seed) for seed in config.seeds)
+        return cls(config, dataset, splits)
+
+    def model(self, seed: int) -> nn.Module:
+        """The model of a seed, before training."""
+        settings = {k: v for k, v in self.config.model.items() if k != "name"}
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = MODELS[self.config.model["name"]].build(
+                settings, self.dataset.num_features, self.dataset.num_outputs
+            )
+        return model.to(self.dtype)
+
+    def lesson(self, split: Split) -> Lesson:
+        """What the training of a split may see: its test labels are left behind."""
+        y = self._targets
+        return Lesson(split.train, y[split.train], split.val, y[split.val])
+
+    def test_labels(self, split: Split) -> Tensor:
+        """The labels that training has not seen; for after the selection."""
+        return self._targets[split.test]
+
+    def inputs(self, *, cache: bool, progress: Callable[[str], None]) -> Inputs:
+        """The inputs of all models."""
+        rows = torch.cat([part for split in self.splits for part in split.parts])
+        model = self.model(self.config.seeds[0])
+        return inputs_for(
+            model, self.dataset, rows, cache=cache, dtype=self.dtype, progress=progress
+        )
+
+    def groups(self) -> list[list[int]]:
+        """The numbers of the models that can train together: their splits have equal sizes."""
+        groups: dict[tuple[int, int], list[int]] = {}
+        for number, split in enumerate(self.splits):
+            groups.setdefault((len(split.train), len(split.val)), []).append(number)
+        return list(groups.values())
+
+    @property
+    def spec(self) -> str:
+        """A hash of all settings: it names what a number was measured with."""
+        return spec_of(self.config.to_toml())
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of parameters and features."""
+        dtype: torch.dtype = getattr(torch, self.config.training.dtype)
+        return dtype
+
+    @property
+    def _targets(self) -> Tensor:
+        y = self.dataset.y
+        return y.to(self.dtype) if self.dataset.is_regression else y
+
+
+def spec_of(text: str) -> str:
+    """The hash of a run's TOML."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def load_data(config: DataConfig) -> Dataset:
+    """The data that a ``[data]`` table names: a catalogue entry, or a path."""
+    if user_path(config.name):
+        return open_dataset(Path(config.name), **config.options)
+    return load(config.name, config.root, offline=config.offline, **config.options)
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """A hash of graphs and features (not of labels): tells whether two data sets are the same."""
+    content = hashlib.sha256()
+    for graph in dataset.graphs:
+        content.update(repr((graph.num_nodes, graph.edge_index.shape)).encode())
+        parts = [graph.edge_index]
+        if graph.get("edge_weight") is not None:
+            parts.append(graph.edge_weight)
+        if graph.x is not None:
+            x = graph.x
+            dense = x.layout == torch.strided
+            parts += [x] if dense else [x.crow_indices(), x.col_indices(), x.values()]
+        for part in parts:
+            content.update(part.contiguous().numpy().tobytes())
+    if dataset.signals is not None:
+        content.update(dataset.signals.numpy().tobytes())
+    return content.hexdigest()
+
+
+def _own_protocol(dataset: Dataset | None) -> str:
+    """For a user's own data: the splits that came with them, or a plain random one."""
+    if dataset is not None and dataset.given:
+        return next(iter(dataset.given))
+    return "80-10-10" if dataset is not None and dataset.level == "graph" else "60-20-20"

@@ -1,0 +1,138 @@
+"""Many models of one shape, computed as one: `ModelBatch`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+from nlsf.errors import ModelError
+from nlsf.nn.dropout import Dropout, draw_masks, dropout_shapes
+from nlsf.train.inputs import Inputs
+
+
+class ModelBatch:
+    """M models whose parameters are stacked along a leading dimension.
+
+    One call computes all of them: the graph, the features and the spectrum are shared, and M small
+    matrix products become one large one. Every model has a random generator of its own, which draws
+    its dropout masks and the order of its examples, so that its numbers are those that it would
+    have alone.
+
+    Args:
+        models: modules with the same parameter names and shapes; they may differ in dropout rates.
+        inputs: what they are applied to.
+        seeds: one a model, of its generator.
+    """
+
+    def __init__(self, models: Sequence[nn.Module], inputs: Inputs, seeds: Sequence[int]) -> None:
+        self.inputs = inputs
+        self.models = list(models)
+        if len({_dropout_places(model) for model in models}) > 1:
+            raise ModelError("Models trained together must have dropout in the same places.")
+        self.generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        self.params = {k: v.requires_grad_() for k, v in _stack(models, "named_parameters").items()}
+        self.buffers = _stack(models, "named_buffers")
+        self._applied = _Applied(self.models[0], inputs)
+        self._shapes: dict[int, dict[str, torch.Size]] = {}
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def outputs(self, rows: Tensor, *, training: bool) -> Tensor:
+        """The outputs of all models: each at its own rows.
+
+        Args:
+            rows: (M, R), examples of each model.
+            training: whether dropout and batch statistics act.
+
+        Returns:
+            (M, R, C).
+        """
+        self._applied.train(training)
+        extra = self._masks(rows) if training else {}
+        state = {**self.params, **self.buffers, **extra}
+        state = {f"model.{name}": value for name, value in state.items()}
+
+        def one(tensors: dict[str, Tensor], examples: Tensor) -> Any:
+            return functional_call(self._applied, tensors, (examples,))
+
+        if self.inputs.together:
+            out: Tensor = vmap(one)(state, rows)
+            return out
+        each = [one({k: v[m] for k, v in state.items()}, rows[m]) for m in range(len(self))]
+        return torch.stack(each)
+
+    def permutations(self, size: int) -> Tensor:
+        """A random order of ``size`` examples for every model: (M, size)."""
+        return torch.stack([torch.randperm(size, generator=g) for g in self.generators])
+
+    def keep(self, index: Tensor) -> None:
+        """Goes on with some of the models."""
+        chosen = index.tolist()
+        self.models = [self.models[i] for i in chosen]
+        self.generators = [self.generators[i] for i in chosen]
+        self.params = {k: v.detach()[index].requires_grad_() for k, v in self.params.items()}
+        self.buffers = {k: v[index] for k, v in self.buffers.items()}
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of all parameters and buffers that a model's ``state_dict`` has: (M, ...)."""
+        both = {**self.params, **self.buffers}
+        return {name: both[name].detach().clone() for name in self.models[0].state_dict()}
+
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Takes them back."""
+        with torch.no_grad():
+            for name, value in weights.items():
+                (self.params if name in self.params else self.buffers)[name].copy_(value)
+
+    def generator_states(self) -> Tensor:
+        """The states of the random generators, (M, bytes)."""
+        return torch.stack([g.get_state() for g in self.generators])
+
+    def load_generator_states(self, states: Tensor) -> None:
+        """Takes them back."""
+        for generator, state in zip(self.generators, states, strict=True):
+            generator.set_state(state.clone())
+
+    def _masks(self, rows: Tensor) -> dict[str, Tensor]:
+        """The dropout masks of one step, drawn by every model's own generator."""
+        if not _dropout_places(self._applied):
+            return {}
+        if rows.shape[1] not in self._shapes:
+            # Not self.models[0]: the model that is applied may have left.
+            self._shapes[rows.shape[1]] = dropout_shapes(
+                self._applied.model, lambda: self._applied(rows[0])
+            )
+        shapes = self._shapes[rows.shape[1]]
+        pairs = zip(self.models, self.generators, strict=True)
+        drawn = [draw_masks(model, shapes, generator) for model, generator in pairs]
+        return {name: torch.stack([masks[name] for masks in drawn]) for name in drawn[0]}
+
+
+class _Applied(nn.Module):
+    """A model applied to its inputs: examples in, outputs out."""
+
+    def __init__(self, model: nn.Module, inputs: Inputs) -> None:
+        super().__init__()
+        self.model = model
+        self.inputs = inputs
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return self.inputs(self.model, rows)
+
+
+def _dropout_places(model: nn.Module) -> tuple[str, ...]:
+    parts = model.named_modules()
+    return tuple(name for name, part in parts if isinstance(part, Dropout) and part.p > 0)
+
+
+def _stack(models: Sequence[nn.Module], what: str) -> dict[str, Tensor]:
+    each = [dict(getattr(model, what)()) for model in models]
+    shapes = [{name: value.shape for name, value in one.items()} for one in each]
+    if any(other != shapes[0] for other in shapes):
+        raise ModelError("Models trained together must have the same parameters and shapes.")
+    return {name: torch.stack([one[name].detach() for one in each]) for name in each[0]}

@@ -1,0 +1,143 @@
+"""The models that can be trained by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from torch import nn
+
+from nlsf.data.dataset import Level
+from nlsf.errors import ConfigError, unknown_name
+from nlsf.nn.models import (
+    GraphClassifier,
+    GraphClassifierConfig,
+    NodeClassifier,
+    NodeClassifierConfig,
+)
+from nlsf.train.tables import Table, from_table, to_table
+
+_FROM_DATA = ("in_channels", "out_channels")
+"""Fields that the data decide."""
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """A model that ``--model`` can name.
+
+    Attributes:
+        name: that name.
+        summary: one line for the help.
+        levels: what an example may be.
+        module: the module's class, built from ``config``.
+        config: its frozen dataclass of hyper-parameters.
+        fixed: fields that the name stands for, and that cannot be set otherwise.
+    """
+
+    name: str
+    summary: str
+    levels: tuple[Level, ...]
+    module: type[nn.Module]
+    config: type[Any]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def build(self, settings: Mapping[str, Any], in_channels: int, out_channels: int) -> nn.Module:
+        """The module, with new parameters.
+
+        Args:
+            settings: the ``[model]`` table, without its name.
+            in_channels: features of the data.
+            out_channels: classes, or targets of a regression.
+        """
+        channels = {"in_channels": in_channels, "out_channels": out_channels}
+        return self.module(from_table(self.config, {**settings, **self.fixed, **channels}, "model"))
+
+    def resolve(self, settings: Mapping[str, Any]) -> Table:
+        """All settings, checked: what is left out has its default.
+
+        Raises:
+            ConfigError: an unknown key, or one that the name or the data decide.
+        """
+        for key in settings:
+            if key in self.fixed or key in _FROM_DATA:
+                decided = f"by the model {self.name!r}" if key in self.fixed else "by the data"
+                raise ConfigError(f"model.{key} cannot be set: it is decided {decided}.")
+        placeholder = dict.fromkeys(_FROM_DATA, 1)
+        settled = from_table(self.config, {**settings, **self.fixed, **placeholder}, "model")
+        table = to_table(settled)
+        _check_sizes(table)
+        return {k: v for k, v in table.items() if k not in self.fixed and k not in _FROM_DATA}
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of its settings."""
+        names = [f.name for f in fields(self.config)]
+        return [name for name in names if name not in self.fixed and name not in _FROM_DATA]
+
+
+_KINDS = (
+    ModelKind(
+        "att-node",
+        "attention between an index filter on L and a value filter on N",
+        ("node",),
+        NodeClassifier,
+        NodeClassifierConfig,
+        {"branches": "attention"},
+    ),
+    ModelKind(
+        "index",
+        "an index filter on L alone",
+        ("node",),
+        NodeClassifier,
+        NodeClassifierConfig,
+        {"branches": "index"},
+    ),
+    ModelKind(
+        "value",
+        "a value filter on N alone",
+        ("node",),
+        NodeClassifier,
+        NodeClassifierConfig,
+        {"branches": "value"},
+    ),
+    ModelKind(
+        "graph",
+        "graph-level filters: fully spectral, no synthesis",
+        ("graph", "signal"),
+        GraphClassifier,
+        GraphClassifierConfig,
+        {"level": "graph"},
+    ),
+    ModelKind(
+        "pooling",
+        "node-level filters, activation, readout",
+        ("graph", "signal"),
+        GraphClassifier,
+        GraphClassifierConfig,
+        {"level": "pooling"},
+    ),
+)
+
+MODELS: Mapping[str, ModelKind] = {kind.name: kind for kind in _KINDS}
+
+
+def _check_sizes(table: Mapping[str, Any]) -> None:
+    """Every whole number among the settings of a model is a width or a count."""
+    for key, value in table.items():
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, int) and not isinstance(number, bool) and number < 1:
+                raise ConfigError(f"model.{key} must be at least 1, not {number}.")
+
+
+def find_model(name: str, level: Level) -> ModelKind:
+    """The model of this name, if it is made for this level."""
+    if name not in MODELS:
+        raise ConfigError(unknown_name("model", name, MODELS))
+    kind = MODELS[name]
+    if level not in kind.levels:
+        fitting = ", ".join(k.name for k in _KINDS if level in k.levels)
+        raise ConfigError(
+            f"The model {name!r} does not fit data whose examples are {level}s: use {fitting}."
+        )
+    return kind

@@ -1,0 +1,160 @@
+"""Trained models on data that they know, and on data that they do not: `predict`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nlsf.data import features
+from nlsf.data.dataset import Dataset
+from nlsf.data.features import FeatureConfig
+from nlsf.data.protocols import draw
+from nlsf.data.split_file import digest
+from nlsf.errors import ConfigError, DataError, NLSFError
+from nlsf.train.atomic import write_text
+from nlsf.train.fit import evaluate
+from nlsf.train.inputs import inputs_for
+from nlsf.train.job import fingerprint, spec_of
+from nlsf.train.metrics import default_metrics, higher_is_better, measure
+from nlsf.train.models import MODELS
+from nlsf.train.run_folder import RunFolder
+from nlsf.train.selected import check_spec
+from nlsf.train.tables import from_table, parse_toml
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a model says of every example.
+
+    Attributes:
+        output: (n, C), probabilities of the classes, or predicted targets.
+        classes: the names of the classes; none for a regression.
+        seed: which of the run's models spoke.
+        metrics: how good that is, where labels are known.
+        measured: on how many examples.
+        measured_on: which they are.
+    """
+
+    output: Tensor
+    classes: tuple[str, ...]
+    seed: int
+    metrics: dict[str, float]
+    measured: int
+    measured_on: str
+
+    def write_csv(self, path: Path) -> None:
+        """One line an example: its number, the label, and the probability of every class."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if self.classes:
+            writer.writerow(["example", "label", *(f"p({name})" for name in self.classes)])
+            labels = [self.classes[i] for i in self.output.argmax(-1).tolist()]
+        else:
+            writer.writerow(["example", *(f"target {j}" for j in range(self.output.shape[1]))])
+        for i, row in enumerate(self.output.tolist()):
+            numbers = [f"{value:.6g}" for value in row]
+            writer.writerow([i, labels[i], *numbers] if self.classes else [i, *numbers])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text.getvalue())
+
+
+def predict(
+    run: str | Path, dataset: Dataset, *, seed: int | None = None, cache: bool = True
+) -> Prediction:
+    """Applies a model of a finished run.
+
+    A filter does not belong to its graph: it is applied to any graph with the same features.
+
+    Args:
+        run: the run's folder.
+        dataset: the data, before features are made; labels may be missing.
+        seed: which of the run's models; by default the one that did best on validation.
+        cache: keep spectra on disk.
+    """
+    folder = RunFolder.open(Path(run))
+    text = folder.read_config()
+    table = parse_toml(text, folder.path / "config.toml")
+    results = {row["seed"]: row for row in folder.results()}
+    tensors, meta = folder.load_model()
+    check_spec(meta, spec_of(text), folder)
+    metric = table["metric"]
+    if seed is None:
+        sign = 1 if higher_is_better(metric) else -1
+        seed = max(results, key=lambda s: sign * float(results[s][f"val_{metric}"]))
+    if seed not in results:
+        raise ConfigError(
+            f"{folder.path} has no seed {seed}: it has {', '.join(map(str, results))}."
+        )
+    dataset = _checked(dataset, table, meta, folder)
+
+    prefix = f"{list(results).index(seed)}."
+    weights = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+    settings = {k: v for k, v in table["model"].items() if k != "name"}
+    model = MODELS[table["model"]["name"]].build(settings, *meta["channels"])
+    model = model.to(getattr(torch, table["training"]["dtype"]))
+    model.load_state_dict(weights)
+    dtype = next(model.parameters()).dtype
+    inputs = inputs_for(model, dataset, cache=cache, dtype=dtype)
+    output = evaluate(model, inputs, torch.arange(dataset.num_examples))
+
+    classes = tuple(meta["classes"])
+    known, y = _labels(dataset, classes, output.shape[1])
+    place = "examples with a known label"
+    if fingerprint(dataset) == meta["fingerprint"] and len(known):
+        test = _test_examples(dataset, table["protocol"], results[seed])
+        if test is None:
+            place += ", some of them trained on"
+        else:
+            known, place = known[torch.isin(known, test)], "test examples of the training data"
+    names = dict.fromkeys((metric, *default_metrics(not classes)))
+    metrics = {n: measure(n, output[known], y[known]) for n in names} if len(known) else {}
+    shown = output.softmax(-1) if classes else output
+    return Prediction(shown, classes, seed, metrics, len(known), place)
+
+
+def _checked(
+    dataset: Dataset, table: dict[str, Any], meta: dict[str, Any], folder: RunFolder
+) -> Dataset:
+    """The data with the features of the training, if they fit the model."""
+    if dataset.level != meta["level"]:
+        raise DataError(
+            f"{folder.path} was trained on examples that are {meta['level']}s, but those of "
+            f"{dataset.name} are {dataset.level}s."
+        )
+    config = from_table(FeatureConfig, table["features"], "features")
+    dataset = features.with_features(dataset, config)
+    wanted = meta["channels"][0]
+    if dataset.num_features != wanted:
+        raise DataError(
+            f"{folder.path} was trained on {wanted} features, but {dataset.name} has "
+            f"{dataset.num_features}."
+        )
+    return dataset
+
+
+def _test_examples(dataset: Dataset, protocol: str, row: dict[str, Any]) -> Tensor | None:
+    """The test examples of a row of results; ``None`` if other labels give another split."""
+    try:
+        split = draw(dataset, protocol, row["seed"])
+    except NLSFError:
+        return None
+    return split.test if digest(split) == row["split"] else None
+
+
+def _labels(dataset: Dataset, classes: tuple[str, ...], outputs: int) -> tuple[Tensor, Tensor]:
+    """The examples whose label the model can know, and all labels, in the model's numbering."""
+    other_targets = dataset.is_regression and dataset.num_outputs != outputs
+    if bool(classes) == dataset.is_regression or other_targets:
+        return torch.zeros(0, dtype=torch.int64), dataset.y
+    if dataset.is_regression:
+        return dataset.labelled, dataset.y
+    number = {name: i for i, name in enumerate(classes)}
+    renamed = torch.tensor([number.get(name, -1) for name in dataset.classes] or [-1])
+    y = torch.where(dataset.y >= 0, renamed[dataset.y.clamp(min=0)], -1)
+    return (y >= 0).nonzero().squeeze(-1), y

@@ -1,0 +1,131 @@
+"""Settings that suit a kind of data, so that a first run is a good one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nlsf.data.dataset import Dataset, Level
+from nlsf.errors import ConfigError, unknown_name
+
+if TYPE_CHECKING:
+    from nlsf.train.models import ModelKind
+    from nlsf.train.tables import Table
+
+_LARGE = 8_000
+"""Nodes from which on no band may need half of the spectrum."""
+
+_NODES: Table = {
+    "training": {
+        "lr": 0.01,
+        "weight_decay": 2e-3,
+        "psi_lr": 2e-3,
+        "psi_weight_decay": 0.01,
+        "patience": 200,
+    }
+}
+
+PRESETS: dict[str, Table] = {
+    # Neighbours are alike: smooth, with the gains of a personalised PageRank to start from.
+    "homophilous": {
+        **_NODES,
+        "model": {
+            "value_bands": {"kind": "dyadic", "r": 0.5, "S": 6},
+            "self_loops": True,
+            "start": {"name": "ppr", "t": 9.0},
+            "input_dropout": 0.8,
+            "dropout": 0.5,
+        },
+    },
+    # They are not: leave every band open, with bands fine enough to set heavy eigenvalues apart.
+    "heterophilous": {
+        "training": {**_NODES["training"], "lr": 0.05, "weight_decay": 5e-4},
+        "model": {
+            "value_bands": {"kind": "uniform", "S": 20},
+            "self_loops": False,
+            "start": {"name": "all-pass"},
+            "input_dropout": 0.0,
+            "dropout": 0.5,
+        },
+    },
+    # A wide band of a large graph has too many eigenvectors: take the leading eigenspaces of both.
+    "large": {
+        **_NODES,
+        "model": {
+            "index_bands": {"kind": "index", "J": 32},
+            "value_bands": {"kind": "index", "J": 64},
+            "self_loops": True,
+            "start": {"name": "ppr", "t": 9.0},
+            "input_dropout": 0.5,
+            "dropout": 0.5,
+        },
+    },
+    "graphs": {
+        "training": {
+            "lr": 5e-3,
+            "weight_decay": 1e-4,
+            "patience": 100,
+            "epochs": 300,
+            "batch_size": 64,
+            "warmup": 10,
+        },
+        "features": {"constant": True, "degree": "scaled"},
+        "model": {"dropout": 0.3},
+    },
+    "unattributed": {
+        "training": {
+            "lr": 5e-3,
+            "weight_decay": 1e-4,
+            "patience": 100,
+            "epochs": 300,
+            "batch_size": 64,
+            "warmup": 10,
+        },
+        "features": {"constant": True, "degree": "one-hot"},
+        "model": {"dropout": 0.3},
+    },
+    "signals": {
+        "training": {
+            "lr": 5e-3,
+            "weight_decay": 1e-4,
+            "patience": 50,
+            "epochs": 200,
+            "batch_size": 256,
+        },
+    },
+    "regression": {**_NODES, "model": {"input_dropout": 0.0, "dropout": 0.0}},
+}
+
+
+def default_model(level: Level) -> str:
+    """The model that is trained when none is named."""
+    return {"node": "att-node", "graph": "pooling", "signal": "graph"}[level]
+
+
+def preset(name: str | None, dataset: Dataset, kind: ModelKind, homophilous: bool | None) -> Table:
+    """The preset of this name, or the one that fits; only the keys that the model has.
+
+    Args:
+        name: one of `PRESETS`, or ``None``.
+        dataset: the data.
+        kind: the model.
+        homophilous: whether neighbours tend to be alike, where that is known.
+    """
+    if name is None:
+        name = _fitting(dataset, homophilous)
+    if name not in PRESETS:
+        raise ConfigError(unknown_name("preset", name, PRESETS))
+    table: dict[str, Any] = dict(PRESETS[name])
+    model = table.get("model", {})
+    return {**table, "model": {k: v for k, v in model.items() if k in kind.keys}}
+
+
+def _fitting(dataset: Dataset, homophilous: bool | None) -> str:
+    if dataset.level == "signal":
+        return "signals"
+    if dataset.level == "graph":
+        return "graphs" if dataset.num_features else "unattributed"
+    if dataset.num_examples > _LARGE:
+        return "large"
+    if dataset.is_regression:
+        return "regression"
+    return "heterophilous" if homophilous is False else "homophilous"

@@ -1,0 +1,228 @@
+"""The folder of a run, with files that are never half written: `RunFolder`."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from nlsf.errors import ConfigError, DataError, FormatError
+from nlsf.train import checkpoint, json_lines
+from nlsf.train.atomic import TEMPORARY, naming, write_bytes, write_text
+
+if sys.platform != "win32":
+    import fcntl
+
+_CONFIG_LIMIT = 2**20
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """What a run leaves behind.
+
+    ``config.toml`` (every setting), ``metrics.jsonl`` (one row a model and epoch),
+    ``checkpoint.safetensors`` (to continue from), ``model.safetensors`` (the selected weights),
+    ``results.jsonl`` (one row a model, written last) and ``log.txt``.
+
+    Attributes:
+        path: the folder; it exists.
+    """
+
+    path: Path
+
+    @classmethod
+    def create(cls, parent: Path, name: str) -> RunFolder:
+        """Makes ``parent/name-001``, or the number after the highest one there.
+
+        Processes that do this at the same time get folders of their own. What cannot stand in a
+        file name becomes a hyphen.
+        """
+        parent.mkdir(parents=True, exist_ok=True)
+        stem = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+        pattern = re.compile(re.escape(stem) + r"-(\d{3,9})")
+        taken = [int(m[1]) for entry in parent.iterdir() if (m := pattern.fullmatch(entry.name))]
+        number = max(taken, default=0) + 1
+        while True:
+            path = parent / f"{stem}-{number:03d}"
+            try:
+                path.mkdir()
+            except FileExistsError:
+                number += 1
+            else:
+                return cls(path)
+
+    @classmethod
+    def create_at(cls, path: Path) -> RunFolder:
+        """Makes exactly this folder; it may exist if it is empty."""
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise ConfigError(
+                f"{path} cannot be a folder, because a file is in its place: choose another "
+                "--output."
+            ) from error
+        folder = cls(path)
+        if folder._config.exists():
+            raise ConfigError(
+                f"{path} holds a run already: continue it with --resume {path}, or choose another "
+                "--output."
+            )
+        # A run that failed before it wrote anything leaves its lock, which is no reason to refuse.
+        if any(entry.name != ".lock" for entry in path.iterdir()):
+            raise ConfigError(f"{path} is not empty: choose another --output.")
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """The folder of a run that was started before."""
+        if not path.is_dir():
+            raise DataError(f"There is no run folder {path}.")
+        folder = cls(path)
+        if not folder._config.is_file():
+            raise FormatError(f"{path} is not a run folder: it has no config.toml.")
+        return folder
+
+    @property
+    def _config(self) -> Path:
+        return self.path / "config.toml"
+
+    @property
+    def _metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def _results(self) -> Path:
+        return self.path / "results.jsonl"
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self.path / "checkpoint.safetensors"
+
+    @property
+    def _model(self) -> Path:
+        return self.path / "model.safetensors"
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Holds the folder: a second process that asks for it is refused.
+
+        The system frees it when the process ends, however it ends. Systems without ``flock`` have
+        no lock.
+        """
+        if sys.platform == "win32":
+            yield
+            return
+        handle = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise ConfigError(
+                    f"Another process is training in {self.path}: wait for it, or choose another "
+                    "--output."
+                ) from error
+            # A process that was killed while it wrote could not remove its temporary file.
+            for leftover in self.path.glob(TEMPORARY):
+                leftover.unlink(missing_ok=True)
+            yield
+        finally:
+            os.close(handle)
+
+    def write_config(self, text: str) -> None:
+        """Writes ``config.toml``."""
+        write_text(self._config, text)
+
+    def read_config(self) -> str:
+        """The text of ``config.toml``."""
+        if self._config.stat().st_size > _CONFIG_LIMIT:
+            raise FormatError(f"{self._config} is larger than 1 MiB, so it is not a configuration.")
+        try:
+            return self._config.read_bytes().decode()
+        except UnicodeDecodeError as error:
+            raise FormatError(f"{self._config} is not text in UTF-8.") from error
+
+    def save_checkpoint(self, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
+        """Writes ``checkpoint.safetensors``, after the metrics that it may count on are on disk."""
+        json_lines.sync(self._metrics)
+        checkpoint.save(self._checkpoint, tensors, meta)
+
+    def load_checkpoint(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """What `save_checkpoint` wrote last; ``None`` if the run was stopped before."""
+        return checkpoint.load(self._checkpoint) if self._checkpoint.exists() else None
+
+    def save_model(self, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
+        """Writes ``model.safetensors``, as `save_checkpoint` writes its file."""
+        json_lines.sync(self._metrics)
+        checkpoint.save(self._model, tensors, meta)
+
+    def load_model(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """What `save_model` wrote."""
+        if not self._model.exists():
+            raise DataError(
+                f"{self.path} holds no trained model yet: finish it with --resume {self.path}."
+            )
+        return checkpoint.load(self._model)
+
+    def append_metrics(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Appends rows to ``metrics.jsonl``: all of them or, if the disk is full, none."""
+        json_lines.append(self._metrics, rows)
+
+    def metrics_size(self) -> int:
+        """Bytes in ``metrics.jsonl``, for a checkpoint to remember."""
+        return self._metrics.stat().st_size if self._metrics.exists() else 0
+
+    def rewind_metrics(self, size: int) -> None:
+        """Cuts ``metrics.jsonl`` to the size that a checkpoint remembers.
+
+        A run that continues then writes the same file as one that was never stopped.
+        """
+        there = self.metrics_size()
+        if there < size:
+            raise FormatError(
+                f"{self._metrics} has {there} bytes, but the checkpoint was saved with {size}: "
+                "put the file back as it was, or train again."
+            )
+        if there > size:
+            os.truncate(self._metrics, size)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The rows of ``metrics.jsonl``, without a last line that was cut off."""
+        return json_lines.read(self._metrics, torn=True) if self._metrics.exists() else []
+
+    def write_results(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes ``results.jsonl``: with it, the run is finished."""
+        write_bytes(self._results, json_lines.encode(rows))
+
+    def results(self) -> list[dict[str, Any]]:
+        """The rows of ``results.jsonl``."""
+        if not self._results.exists():
+            raise DataError(
+                f"{self.path} holds no results yet: finish it with --resume {self.path}."
+            )
+        return json_lines.read(self._results)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the results are there, and whole."""
+        try:
+            return bool(self.results())
+        except (DataError, FormatError):
+            return False
+
+    def log(self, line: str) -> None:
+        """Appends one line to ``log.txt``, after the time of day."""
+        path = self.path / "log.txt"
+        stamp = datetime.now().astimezone().isoformat(timespec="seconds")
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(f"{stamp} {' '.join(line.splitlines())}\n")
+        except OSError as error:
+            raise naming(error, path) from error

@@ -1,0 +1,200 @@
+import dataclasses
+
+import pytest
+import torch
+from torch import nn
+from torch_geometric.data import Batch, Data
+
+from nlsf.nn import GraphClassifier, NodeClassifier, SparseSignal
+from nlsf.train.fit import evaluate
+from nlsf.train.inputs import (
+    GraphBatches,
+    LabelledRows,
+    PreparedSet,
+    Signals,
+    WholeGraph,
+    inputs_for,
+    spectral_branches,
+)
+from train.small import BANDS, graph_data, node_data, signal_data
+
+F64 = torch.float64
+
+
+def model_of(kind, dataset, **fields):
+    torch.manual_seed(0)
+    sizes = {"in_channels": dataset.num_features, "out_channels": dataset.num_outputs}
+    model = kind(**sizes, hidden_channels=6, **BANDS, **fields)
+    for parameter in model.parameters():  # away from the zeros of the start
+        nn.init.normal_(parameter, std=0.3)
+    return model.to(F64).eval()
+
+
+def prepared(model, dataset, rows=None):
+    return inputs_for(model, dataset, rows, cache=False, dtype=F64)
+
+
+def assert_outputs(inputs, model, plain):
+    """The same numbers in any order, a part at a time, and with examples that repeat."""
+    rows = torch.tensor([7, 3, 3, 11, 0])
+    torch.testing.assert_close(inputs(model, rows), plain[rows], rtol=1e-9, atol=1e-9)
+    every = torch.arange(len(plain))
+    torch.testing.assert_close(evaluate(model, inputs, every), plain, rtol=1e-9, atol=1e-9)
+    assert plain.std(0).max() > 1e-3
+
+
+@pytest.mark.parametrize("branches", ["attention", "index", "value"])
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"encoder": "mlp"}, WholeGraph),
+        ({"encoder": "linear"}, WholeGraph),  # because of its input dropout
+        ({"encoder": "linear", "input_dropout": 0.0}, LabelledRows),
+        ({"encoder": "none", "place": "hidden", "input_dropout": 0.0}, LabelledRows),
+        ({"encoder": "linear", "input_dropout": 0.0, "residual": True}, WholeGraph),
+        ({"encoder": "linear", "input_dropout": 0.0, "num_layers": 2}, WholeGraph),
+    ],
+)
+def test_nodes(branches, fields, kind):
+    dataset = node_data()
+    model = model_of(NodeClassifier, dataset, branches=branches, **fields)
+    inputs = prepared(model, dataset)
+    assert type(inputs) is kind
+    graph = dataset.graphs[0]
+    assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
+
+
+def test_only_the_rows_that_are_asked_for_are_prepared():
+    dataset = node_data()
+    model = model_of(NodeClassifier, dataset, encoder="linear", input_dropout=0.0)
+    rows = torch.tensor([40, 3, 8, 3, 59])
+    inputs = prepared(model, dataset, rows)
+    assert {p.signal.shape[0] for p in inputs.prepared} == {4}
+    graph = dataset.graphs[0]
+    plain = model(graph.x.to(F64), graph.edge_index)
+    torch.testing.assert_close(inputs(model, rows), plain[rows], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("encoder", ["mlp", "linear"])
+def test_sparse_features_stay_sparse(encoder):
+    dataset = node_data(sparse=True)
+    model = model_of(NodeClassifier, dataset, encoder=encoder)
+    graph = dataset.graphs[0]
+    plain = model(graph.x.to_dense().to(F64), graph.edge_index)
+    # The same whether they came as a sparse matrix or as a dense one that is mostly zero.
+    for x in (graph.x, graph.x.to_dense()):
+        data = Data(x=x, edge_index=graph.edge_index, num_nodes=60)
+        inputs = prepared(model, dataclasses.replace(dataset, graphs=(data,)))
+        assert isinstance(inputs, WholeGraph)
+        assert isinstance(inputs.x, SparseSignal)
+        assert inputs.x.values.dtype == F64
+        assert_outputs(inputs, model, plain)
+
+
+def test_dense_features_stay_dense():
+    dataset = node_data()
+    inputs = prepared(model_of(NodeClassifier, dataset), dataset)
+    assert isinstance(inputs.x, torch.Tensor)
+    assert inputs.x.dtype == F64
+
+
+@pytest.mark.parametrize("branches", ["attention", "index", "value"])
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"level": "graph"}, PreparedSet),
+        ({"level": "graph", "channels": None}, PreparedSet),
+        ({"level": "graph", "norm": 1.0}, GraphBatches),
+        ({"level": "pooling"}, GraphBatches),
+    ],
+)
+def test_graphs(monkeypatch, branches, fields, kind):
+    # Graphs are prepared in several parts, of unequal width.
+    monkeypatch.setattr("nlsf.train.inputs._CHUNK", 7)
+    dataset = graph_data()
+    model = model_of(GraphClassifier, dataset, branches=branches, **fields)
+    inputs = prepared(model, dataset)
+    assert type(inputs) is kind
+    assert inputs.together is (kind is PreparedSet)
+    batch = Batch.from_data_list(list(dataset.graphs))
+    assert_outputs(inputs, model, model(batch.x.to(F64), batch.edge_index, None, batch.batch))
+
+
+@pytest.mark.parametrize("branches", ["attention", "index", "value"])
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"level": "graph"}, PreparedSet),
+        ({"level": "graph", "norm": 1.0}, Signals),
+        ({"level": "pooling"}, Signals),
+    ],
+)
+def test_signals(branches, fields, kind):
+    dataset = signal_data()
+    model = model_of(GraphClassifier, dataset, branches=branches, **fields)
+    inputs = prepared(model, dataset)
+    assert type(inputs) is kind
+    plain = model(dataset.signals.to(F64), dataset.graphs[0].edge_index)
+    assert_outputs(inputs, model, plain)
+
+
+class Linear(nn.Module):
+    """A model that knows nothing of spectra, but takes what graph networks take."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.lin = nn.Linear(channels, 2, dtype=F64)
+
+    def forward(self, x, edge_index, batch=None):
+        start, end = edge_index
+        x = self.lin(x).index_add(-2, start, self.lin(x).index_select(-2, end))
+        if batch is None:
+            return x if x.ndim == 2 else x.mean(-2)
+        return torch.zeros(int(batch.max()) + 1, 2, dtype=F64).index_add(0, batch, x)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "kind"),
+    [(node_data(), WholeGraph), (graph_data(), GraphBatches), (signal_data(), Signals)],
+)
+def test_other_models_get_edges(dataset, kind):
+    model = Linear(dataset.num_features)
+    assert spectral_branches(model) == []
+    inputs = prepared(model, dataset)
+    assert type(inputs) is kind
+    if dataset.level == "graph":
+        parts = Batch.from_data_list(list(dataset.graphs))
+        plain = model(parts.x.to(F64), parts.edge_index, parts.batch)
+    else:
+        graph = dataset.graphs[0]
+        x = graph.x if dataset.signals is None else dataset.signals
+        plain = model(x.to(F64), graph.edge_index)
+    assert_outputs(inputs, model, plain)
+
+
+def test_branches_in_the_order_of_the_spectra():
+    dataset = node_data()
+    both = spectral_branches(model_of(NodeClassifier, dataset))
+    assert [b.bands for b in both] == [BANDS["index_bands"], BANDS["value_bands"]]
+    (one,) = spectral_branches(model_of(NodeClassifier, dataset, branches="value"))
+    assert one.bands == BANDS["value_bands"]
+
+
+def test_weighted_edges_count():
+    dataset = node_data()
+    graph = dataset.graphs[0]
+    start, end = graph.edge_index
+    weight = 1.0 + ((start + end) % 5).to(F64)
+    heavy = Data(x=graph.x, edge_index=graph.edge_index, edge_weight=weight, num_nodes=60)
+    model = model_of(NodeClassifier, dataset)
+    inputs = prepared(model, dataclasses.replace(dataset, graphs=(heavy,)))
+    assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index, weight))
+
+
+def test_progress_is_told():
+    told = []
+    dataset = node_data()
+    model = model_of(NodeClassifier, dataset)
+    inputs_for(model, dataset, cache=False, progress=told.append)
+    assert len(told) == 3
+    assert all("60 nodes" in text for text in told[:2])

@@ -1,0 +1,68 @@
+import pytest
+
+from nlsf.data.catalogue import load
+from nlsf.errors import ConfigError
+from nlsf.train.config import check_keys, resolve
+from nlsf.train.models import MODELS
+from nlsf.train.presets import PRESETS, default_model, preset
+
+SMALL = {
+    "node": ("csbm", {"num_nodes": 60}),
+    "graph": ("digits-graphs", {}),
+    "signal": ("digits-grid", {}),
+    "regression": ("geometric", {"num_nodes": 60}),
+}
+
+
+@pytest.fixture(scope="module")
+def datasets():
+    return {level: load(name, **options) for level, (name, options) in SMALL.items()}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("model", MODELS)
+def test_every_preset_fits_every_model_and_level(datasets, name, model):
+    kind = MODELS[model]
+    for level in kind.levels:
+        table = preset(name, datasets[level], kind, None)
+        assert set(table["model"]) <= set(kind.keys)
+        check_keys({key: value for key, value in table.items() if key != "model"})
+        given = {"preset": name, "data": {"name": "x"}, "model": {"name": model}}
+        config = resolve(given, datasets[level], "60-20-20")
+        for key, value in table.get("training", {}).items():
+            assert getattr(config.training, key) == value
+
+
+def test_every_key_of_a_preset_is_one_of_some_model():
+    keys = {key for kind in MODELS.values() for key in kind.keys}
+    for table in PRESETS.values():
+        assert set(table.get("model", {})) <= keys
+
+
+@pytest.mark.parametrize(
+    ("level", "homophilous", "name"),
+    [
+        ("node", None, "homophilous"),
+        ("node", True, "homophilous"),
+        ("node", False, "heterophilous"),
+        ("graph", None, "graphs"),
+        ("signal", None, "signals"),
+        ("regression", None, "regression"),
+    ],
+)
+def test_the_preset_that_fits(datasets, level, homophilous, name):
+    dataset = datasets[level]
+    kind = MODELS[default_model(dataset.level)]
+    found = preset(None, dataset, kind, homophilous)
+    assert found == preset(name, dataset, kind, homophilous)
+
+
+def test_asking_changes_nothing(datasets):
+    before = repr(PRESETS)
+    preset("homophilous", datasets["node"], MODELS["value"], None)["model"].clear()
+    assert repr(PRESETS) == before
+
+
+def test_an_unknown_preset(datasets):
+    with pytest.raises(ConfigError, match=r"no preset 'graph'. Did you mean 'graphs'?"):
+        preset("graph", datasets["graph"], MODELS["graph"], None)
