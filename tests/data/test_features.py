@@ -167,3 +167,44 @@ def test_features_must_be_fitted():
 def test_wrong_settings_are_named(options, message):
     with pytest.raises(ConfigError, match=message):
         FeatureConfig(**options)
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_standardized_features_have_mean_0_and_deviation_1(x, layout):
+    given = csr(x) if layout == "sparse" else x.clone()
+    dataset = graphs(star(4, given), star(4, 3 * x + 1))
+    new = torch.cat([g.x for g in apply(dataset, zscore=True).graphs])
+    torch.testing.assert_close(new.mean(0), torch.zeros(4), atol=1e-6, rtol=0)
+    torch.testing.assert_close(new.std(0, correction=0), torch.ones(4))
+
+
+def test_other_graphs_are_standardized_with_the_fitted_numbers(x):
+    config = fit(FeatureConfig(zscore=True), graphs(star(4, x)))
+    assert fit(config, graphs(star(4, x + 1))) == config
+    shifted = with_features(graphs(star(4, x + 1)), config).graphs[0].x
+    plain = with_features(graphs(star(4, x)), config).graphs[0].x
+    scale = torch.tensor(config.scale)
+    assert scale[1] == 1, "a constant feature is not divided by 0"
+    torch.testing.assert_close(shifted - plain, (1 / scale).expand(5, -1))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"zscore": True, "row_normalize": True}, "exclude each other"),
+        ({"center": (1.0,)}, "of one length"),
+        ({"center": (1.0,), "scale": (0.0,)}, "above 0"),
+        ({"zscore": 1}, "true or false"),
+    ],
+)
+def test_impossible_standardizations_are_refused(options, says):
+    with pytest.raises(ConfigError, match=says):
+        FeatureConfig(**options)
+
+
+def test_standardization_needs_features_that_fit(x):
+    with pytest.raises(ConfigError, match="toy does not have"):
+        fit(FeatureConfig(zscore=True), graphs(star(4)))
+    config = fit(FeatureConfig(zscore=True), graphs(star(4, x)))
+    with pytest.raises(ConfigError, match="4 numbers for the 2 features of toy"):
+        with_features(graphs(star(4, x[:, :2])), config)

@@ -133,6 +133,7 @@ def test_a_bare_key_finds_its_table(table, key):
         return
     plain = OWN[table][key]
     text = str(plain).lower() if isinstance(plain, bool) else str(plain).replace("None", "none")
+    text = "[]" if plain == () else text
     assert list(apply_settings({}, [f"{key}={text}"])) == [table]
     assert list(apply_settings({}, [f"{key}={text}"])[table]) == [key]
 

@@ -1,4 +1,7 @@
+import dataclasses
+
 import pytest
+from torch_geometric.data import Data
 
 from nlsf.data.catalogue import load
 from nlsf.errors import ConfigError
@@ -16,7 +19,14 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def datasets():
-    return {level: load(name, **options) for level, (name, options) in SMALL.items()}
+    found = {level: load(name, **options) for level, (name, options) in SMALL.items()}
+    some = found["graph"].graphs[:3]
+    for name, x in (("indicators", lambda g: (g.x > 0.5).float()), ("bare", lambda g: None)):
+        changed = [Data(x=x(g), edge_index=g.edge_index, num_nodes=g.num_nodes) for g in some]
+        y = found["graph"].y[:3]
+        found[name] = dataclasses.replace(found["graph"], graphs=tuple(changed), y=y)
+    found["large"] = load("csbm", num_nodes=9000)
+    return found
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -45,7 +55,10 @@ def test_every_key_of_a_preset_is_one_of_some_model():
         ("node", None, "homophilous"),
         ("node", True, "homophilous"),
         ("node", False, "heterophilous"),
-        ("graph", None, "graphs"),
+        ("graph", None, "attributed"),
+        ("indicators", None, "graphs"),
+        ("bare", None, "unattributed"),
+        ("large", False, "large"),
         ("signal", None, "signals"),
         ("regression", None, "regression"),
     ],

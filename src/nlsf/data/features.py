@@ -26,6 +26,9 @@ class FeatureConfig:
 
     Attributes:
         row_normalize: divide the own features of each node by the sum of their absolute values.
+        zscore: shift and scale each own feature to mean 0 and deviation 1 over all nodes.
+        center: those means, one a feature; empty until `fit` fills them in.
+        scale: those deviations.
         constant: add a channel of ones.
         degree: add the degree: ``"scaled"``, one channel, degree / max_degree; ``"one-hot"``,
             max_degree + 1 channels; larger degrees count as max_degree.
@@ -33,14 +36,23 @@ class FeatureConfig:
     """
 
     row_normalize: bool = False
+    zscore: bool = False
+    center: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
     constant: bool = False
     degree: DegreeFeatures = "none"
     max_degree: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("row_normalize", "constant"):
+        for name in ("row_normalize", "zscore", "constant"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"features.{name} must be true or false.")
+        if self.zscore and self.row_normalize:
+            raise ConfigError("features.zscore and features.row_normalize exclude each other.")
+        if len(self.center) != len(self.scale) or not all(s > 0 for s in self.scale):
+            raise ConfigError(
+                "features.center and features.scale must be of one length, the scales above 0."
+            )
         if self.degree not in get_args(DegreeFeatures):
             names = ", ".join(repr(name) for name in get_args(DegreeFeatures))
             raise ConfigError(f"features.degree must be one of {names}, not {self.degree!r}.")
@@ -57,10 +69,19 @@ class FeatureConfig:
 
 
 def fit(config: FeatureConfig, dataset: Dataset) -> FeatureConfig:
-    """Fills in the largest degree of these graphs, unless the configuration names one.
+    """Fills in what the graphs decide, unless the configuration names it.
 
-    At most 511 for one-hot degrees, which makes 512 channels.
+    The largest degree (at most 511 for one-hot degrees, which makes 512 channels), and the means
+    and deviations of the own features. They come from all nodes; labels are not looked at.
     """
+    if config.zscore and not config.center:
+        _needs_own(dataset, "zscore")
+        x = torch.cat([_dense(graph.x, dataset.name) for graph in dataset.graphs]).double()
+        center, scale = x.mean(0), x.std(0, correction=0)
+        scale = scale.where(scale > 0, 1.0)
+        config = dataclasses.replace(
+            config, center=tuple(center.tolist()), scale=tuple(scale.tolist())
+        )
     if config.degree == "none" or config.max_degree is not None:
         return config
     degrees = [int(_degree(graph).max()) for graph in dataset.graphs if graph.num_nodes]
@@ -90,9 +111,12 @@ def with_features(dataset: Dataset, config: FeatureConfig) -> Dataset:
             f'{dataset.name} has no node features: set features.degree = "one-hot", '
             "or features.constant = true."
         )
-    if config.row_normalize and (dataset.signals is not None or dataset.num_features == 0):
+    if config.row_normalize:
+        _needs_own(dataset, "row_normalize")
+    if config.zscore and dataset.num_features != len(config.center):
         raise ConfigError(
-            f"features.row_normalize needs node features, which {dataset.name} does not have."
+            f"features.center has {len(config.center)} numbers for the {dataset.num_features} "
+            f"features of {dataset.name}."
         )
     if dataset.signals is not None:
         if not added:
@@ -100,7 +124,7 @@ def with_features(dataset: Dataset, config: FeatureConfig) -> Dataset:
         new = _new_channels(dataset.graphs[0], config)
         repeated = new.expand(dataset.signals.shape[0], -1, -1)
         return dataclasses.replace(dataset, signals=torch.cat([dataset.signals, repeated], dim=-1))
-    if not (added or config.row_normalize):
+    if not (added or config.row_normalize or config.zscore):
         return dataset
     graphs = tuple(_with_features(graph, config, dataset.name) for graph in dataset.graphs)
     return dataclasses.replace(dataset, graphs=graphs)
@@ -110,12 +134,21 @@ def _with_features(graph: Data, config: FeatureConfig, name: str) -> Data:
     x = cast("Tensor | None", graph.x)
     if x is not None and config.row_normalize:
         x = _row_normalized(x)
+    if x is not None and config.zscore:
+        x = (_dense(x, name) - torch.tensor(config.center)) / torch.tensor(config.scale)
     if config.constant or config.degree != "none":
         new = _new_channels(graph, config)
         x = new if x is None else torch.cat([_dense(x, name), new], dim=1)
     result = copy.copy(graph)
     result.x = x
     return result
+
+
+def _needs_own(dataset: Dataset, what: str) -> None:
+    if dataset.signals is not None or dataset.num_features == 0:
+        raise ConfigError(
+            f"features.{what} needs node features, which {dataset.name} does not have."
+        )
 
 
 def _new_channels(graph: Data, config: FeatureConfig) -> Tensor:

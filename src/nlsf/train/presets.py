@@ -24,6 +24,15 @@ _NODES: Table = {
     }
 }
 
+_GRAPHS: Table = {
+    "lr": 5e-3,
+    "weight_decay": 1e-4,
+    "patience": 100,
+    "epochs": 300,
+    "batch_size": 64,
+    "warmup": 10,
+}
+
 PRESETS: dict[str, Table] = {
     # Neighbours are alike: smooth, with the gains of a personalised PageRank to start from.
     "homophilous": {
@@ -60,26 +69,18 @@ PRESETS: dict[str, Table] = {
         },
     },
     "graphs": {
-        "training": {
-            "lr": 5e-3,
-            "weight_decay": 1e-4,
-            "patience": 100,
-            "epochs": 300,
-            "batch_size": 64,
-            "warmup": 10,
-        },
+        "training": _GRAPHS,
         "features": {"constant": True, "degree": "scaled"},
         "model": {"dropout": 0.3},
     },
+    # Measured attributes have units: bring them to one scale.
+    "attributed": {
+        "training": _GRAPHS,
+        "features": {"zscore": True, "constant": True, "degree": "scaled"},
+        "model": {"dropout": 0.3},
+    },
     "unattributed": {
-        "training": {
-            "lr": 5e-3,
-            "weight_decay": 1e-4,
-            "patience": 100,
-            "epochs": 300,
-            "batch_size": 64,
-            "warmup": 10,
-        },
+        "training": _GRAPHS,
         "features": {"constant": True, "degree": "one-hot"},
         "model": {"dropout": 0.3},
     },
@@ -123,9 +124,16 @@ def _fitting(dataset: Dataset, homophilous: bool | None) -> str:
     if dataset.level == "signal":
         return "signals"
     if dataset.level == "graph":
-        return "graphs" if dataset.num_features else "unattributed"
+        if not dataset.num_features:
+            return "unattributed"
+        return "graphs" if _zeros_and_ones(dataset) else "attributed"
     if dataset.num_examples > _LARGE:
         return "large"
     if dataset.is_regression:
         return "regression"
     return "heterophilous" if homophilous is False else "homophilous"
+
+
+def _zeros_and_ones(dataset: Dataset) -> bool:
+    """Whether the features are indicators, as one-hot labels are."""
+    return all(bool(((g.x == 0) | (g.x == 1)).all()) for g in dataset.graphs)
