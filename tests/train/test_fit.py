@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from nlsf.data.protocols import draw
+from nlsf.errors import ModelError
 from nlsf.nn import GraphClassifier, NodeClassifier
 from nlsf.train import checkpoint
 from nlsf.train.config import TrainingConfig
@@ -190,6 +191,14 @@ def test_the_epochs_are_a_limit():
     rows = rows_of(fit)
     assert [row["epoch"] for row in rows] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
     assert fit.last_epoch.tolist() == [3, 3, 3]
+
+
+def test_other_schedules_are_not_trained_together():
+    models = [model_of("value", n) for n in (0, 1)]
+    lessons = [lesson_of(data_of("value"), SEEDS[n]) for n in (0, 1)]
+    settings = [TrainingConfig(patience=3), TrainingConfig(patience=4)]
+    with pytest.raises(ModelError, match="must agree in all but rates and decays"):
+        Fit(models, inputs_of("value"), lessons, settings, [0, 1], "accuracy")
 
 
 def test_epochs_of_the_warm_up_are_not_kept():

@@ -71,6 +71,11 @@ class TrainingConfig:
                 f"training.warmup ({self.warmup}) leaves none of the {self.epochs} epochs to keep."
             )
 
+    @property
+    def schedule(self) -> tuple[Any, ...]:
+        """What models that train together must have in common."""
+        return self.epochs, self.patience, self.monitor, self.warmup, self.batch_size, self.dtype
+
     def learning_rate(self, group: str) -> float:
         """The learning rate of a group of parameters: encoder, psi or decoder."""
         return self.psi_lr if group == "psi" and self.psi_lr is not None else self.lr

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nlsf.data.dataset import Metric
+from nlsf.errors import ModelError
 from nlsf.nn.models.groups import parameter_groups
 from nlsf.train.adam import BatchAdam
 from nlsf.train.config import TrainingConfig
@@ -77,6 +78,8 @@ class Fit:
         metric: Metric,
     ) -> None:
         self.settings = settings[0]
+        if any(s.schedule != self.settings.schedule for s in settings):
+            raise ModelError("Models trained together must agree in all but rates and decays.")
         self.metric = metric
         self.batch = ModelBatch(models, inputs, seeds)
         self.lessons = _stack(lessons)

@@ -95,7 +95,7 @@ class Job:
         """The numbers of the models that can train together: their splits have equal sizes."""
         groups: dict[tuple[int, int], list[int]] = {}
         for number, split in enumerate(self.splits):
-            groups.setdefault((len(split.train), len(split.val)), []).append(number)
+            groups.setdefault(self.lesson(split).sizes, []).append(number)
         return list(groups.values())
 
     @property
