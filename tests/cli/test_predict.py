@@ -22,7 +22,7 @@ def run(tmp_path_factory):
     run.folder = folder
     settings = ["data.num_nodes=400", "epochs=60", "data.separation=2.0"]
     options = [word for setting in settings for word in ("--set", setting)]
-    run.trained = run("train", "csbm", *options, "--seeds", "2", "-o", "a")
+    run.trained = run("train", "csbm", *options, "--seeds", "2", "-o", "a", "--no-report")
     return run
 
 

@@ -189,7 +189,18 @@ AS_KEYS = {
     "data_root": ("x", {"data": {"root": "x"}}),
     "offline": (True, {"data": {"offline": True}}),
 }
-NO_NUMBERS = {"config", "output", "resume", "cache", "checkpoint_seconds", "tensorboard", "quiet"}
+NO_NUMBERS = {
+    *(
+        "config",
+        "output",
+        "resume",
+        "cache",
+        "checkpoint_seconds",
+        "tensorboard",
+        "quiet",
+        "report",
+    ),
+}
 
 
 def test_every_option_that_changes_numbers_is_a_key():

@@ -315,11 +315,12 @@ def shell():
         server.stdin.close()
 
 
-COMMAND = "train csbm --seeds 3 --no-cache --checkpoint-seconds 0 -q --set data.num_nodes=300"
+QUIET = ["--no-cache", "--no-report", "--checkpoint-seconds", "0", "-q"]
+COMMAND = "train csbm --seeds 3 --set data.num_nodes=300"
 SMALL = (
     "--set epochs=60 --set patience=8 --set hidden_channels=16 --set lr=0.02 --set dtype=float64"
 )
-TRAIN = [*COMMAND.split(), *SMALL.split()]
+TRAIN = [*COMMAND.split(), *SMALL.split(), *QUIET]
 
 
 @pytest.fixture(scope="module")
@@ -354,7 +355,7 @@ def test_killed_and_resumed(shell, undisturbed, tmp_path, moments):
         os.kill(pid, signal.SIGKILL)
         assert shell.end(pid) == -signal.SIGKILL
         assert not RunFolder(run).finished
-        arguments = ["train", "--resume", run, "--no-cache", "--checkpoint-seconds", "0", "-q"]
+        arguments = ["train", "--resume", run, *QUIET]
     status, printed = shell.run(tmp_path, *arguments)
     assert status == 0, printed
     assert_same(run, undisturbed)

@@ -99,10 +99,10 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     count = len(values)
     if count < 2:
         return (float(values[0]) if count else math.nan), math.nan
-    from scipy import stats
+    from scipy.special import stdtrit  # scipy.stats has it too, and takes a second to import
 
     spread = float(np.std(values, ddof=1)) / math.sqrt(count)
-    return float(np.mean(values)), float(stats.t.ppf(0.975, count - 1)) * spread
+    return float(np.mean(values)), float(stdtrit(count - 1, 0.975)) * spread
 
 
 def _known(name: str) -> str:

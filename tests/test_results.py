@@ -1,0 +1,51 @@
+"""The numbers in the documentation are those of the rows in ``results``."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from nlsf.train.metrics import interval
+
+ROOT = Path(__file__).parents[1]
+DEFAULTS = sorted((ROOT / "results" / "defaults").glob("*.jsonl"))
+
+
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def line_of(path):
+    """The line of the table in docs/training.md that these rows make."""
+    rows = rows_of(path)
+    numbers = []
+    for part in ("val", "test"):
+        mean, half = interval([100 * row[f"{part}_accuracy"] for row in rows])
+        numbers.append(f"{mean:.2f} +- {half:.2f}")
+    first = rows[0]
+    sizes = " / ".join(f"{size:,}" for size in first["sizes"])
+    cells = [first["data"], first["model"], first["protocol"], sizes, *numbers]
+    return f"| {' | '.join(cells)} |"
+
+
+@pytest.mark.parametrize("path", DEFAULTS, ids=lambda path: path.stem)
+def test_the_table_of_defaults_is_made_from_rows(path):
+    assert line_of(path) in (ROOT / "docs" / "training.md").read_text()
+
+
+def test_the_table_of_defaults_has_no_other_lines():
+    text = (ROOT / "docs" / "training.md").read_text()
+    table = re.search(r"\| data \| model \| protocol \|.*?\n\n", text, flags=re.DOTALL)
+    assert len(table[0].strip().splitlines()) == 2 + len(DEFAULTS)
+    assert DEFAULTS
+
+
+@pytest.mark.parametrize("path", DEFAULTS, ids=lambda path: path.stem)
+def test_rows_are_of_one_run_with_its_settings(path):
+    from nlsf.train.job import spec_of
+
+    rows = rows_of(path)
+    assert {row["spec"] for row in rows} == {spec_of(path.with_suffix(".toml").read_text())}
+    assert [row["seed"] for row in rows] == list(range(10))
+    assert all(row["versions"]["torch"] for row in rows)
