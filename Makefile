@@ -15,7 +15,7 @@ THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run     set up, then train a model on the embedded digits graph and measure it"
+	@echo "make run     set up, train a model on the embedded digits graph, write its report page"
 	@echo "make test    set up, then lint, types and all tests (set NLSF_DATA for the tests on real data)"
 	@echo "make format  rewrite the sources in the project's style"
 	@echo "make clean   remove the environment and all caches"

@@ -19,7 +19,8 @@ MAY_USE = {
     "testing": {"errors", "spectral"},
     "plotting": {"errors", "spectral"},
     "train": {"errors", "spectral", "nn", "data"},
-    "cli": {"errors", "spectral", "nn", "transforms", "data", "train", "plotting"},
+    "report": {"errors", "spectral", "nn", "data", "train"},
+    "cli": {"errors", "spectral", "nn", "transforms", "data", "train", "plotting", "report"},
 }
 
 

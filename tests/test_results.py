@@ -1,5 +1,6 @@
 """The numbers in the documentation are those of the rows in ``results``."""
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -43,9 +44,8 @@ def test_the_table_of_defaults_has_no_other_lines():
 
 @pytest.mark.parametrize("path", DEFAULTS, ids=lambda path: path.stem)
 def test_rows_are_of_one_run_with_its_settings(path):
-    from nlsf.train.job import spec_of
-
     rows = rows_of(path)
-    assert {row["spec"] for row in rows} == {spec_of(path.with_suffix(".toml").read_text())}
+    spec = hashlib.sha256(path.with_suffix(".toml").read_bytes()).hexdigest()
+    assert {row["spec"] for row in rows} == {spec}
     assert [row["seed"] for row in rows] == list(range(10))
     assert all(row["versions"]["torch"] for row in rows)

@@ -14,7 +14,9 @@ Where things are:
   shifts. The mathematics, without trainable parameters.
 - ``nlsf.nn``: the filters as PyTorch layers, called as those of PyTorch Geometric.
 - ``nlsf.transforms``: spectra as a PyTorch Geometric transform.
-- ``nlsf.data``: embedded and generated graphs.
+- ``nlsf.data``: embedded, generated and real graphs, and your own.
+- ``nlsf.train``: from data to a trained and measured model.
+- ``nlsf.report``: pages that show what a model learned; ``nlsf.report(run)`` writes one.
 - ``nlsf.testing``: assertions for your own layers, and graphs on which layers tend to break.
 - ``nlsf.errors``: everything that this package raises on purpose.
 
@@ -25,7 +27,7 @@ from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 from types import ModuleType as _ModuleType
 
-_SUBMODULES = ("data", "errors", "nn", "spectral", "testing", "transforms")
+_SUBMODULES = ("data", "errors", "nn", "report", "spectral", "testing", "train", "transforms")
 
 __all__ = ["__version__", *_SUBMODULES]
 

@@ -1,4 +1,5 @@
 import os
+import webbrowser
 
 import pytest
 from typer.testing import CliRunner
@@ -42,6 +43,26 @@ def test_a_large_graph_is_shown_by_its_leading_eigenspaces(run):
     assert "9,000 nodes" in output
     rows = [line for line in output.splitlines() if line.startswith("│")]
     assert len(rows) == 8, "two operators, three eigenspaces and what remains"
+
+
+def test_a_page_beside_the_picture(run, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    small = ["csbm", "--set", "data.num_nodes=100"]
+    assert "Page: new/csbm.html" in run(*small, "--page", "new/csbm.html")
+    assert "Spectrum of csbm" in (tmp_path / "new" / "csbm.html").read_text()
+    assert opened == []
+    run(*small, "--open")
+    assert set(os.listdir(tmp_path / "nlsf-out")) == {"csbm-spectrum.html", "csbm-spectrum.svg"}
+    assert opened == [(tmp_path / "nlsf-out" / "csbm-spectrum.html").resolve().as_uri()]
+
+
+def test_a_page_must_be_named_as_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["spectrum", "csbm", "--page", "page.svg"])
+    assert done.exit_code == 2
+    assert "must end in .html" in done.output
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.data

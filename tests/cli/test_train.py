@@ -17,8 +17,8 @@ NLSF = [sys.executable, "-m", "nlsf.cli"]
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments, code=0):
-        done = CliRunner().invoke(app, ["train", *map(str, arguments)])
+    def run(*arguments, code=0):  # the page has tests of its own, and takes longer than these runs
+        done = CliRunner().invoke(app, ["train", "--no-report", *map(str, arguments)])
         assert done.exit_code == code, (done.output, done.exception)
         return done.output
 
@@ -47,6 +47,7 @@ def test_it_prints_the_result_and_where_it_lies(run, tmp_path, data, options):
     assert folder.parent == tmp_path / "runs"
     names = {"config.toml", "metrics.jsonl", "model.safetensors", "results.jsonl", "log.txt"}
     assert names <= set(os.listdir(folder))
+    assert "report.html" not in os.listdir(folder)
 
 
 def test_quiet_prints_the_result_only(run):

@@ -9,6 +9,7 @@ import typer
 
 from nlsf.cli.data import data_app
 from nlsf.cli.predict import predict
+from nlsf.cli.report import report
 from nlsf.cli.spectrum import spectrum
 from nlsf.cli.train import train
 
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(predict)
+app.command()(report)
 app.command()(spectrum)
 app.add_typer(data_app, name="data")
 

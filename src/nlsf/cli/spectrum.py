@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from nlsf.cli.options import DataArgument, DataRoot, Offline, Settings, load_named
+from nlsf.cli.report import say_where
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +36,13 @@ def spectrum(
             "--output", "-o", help="Picture to write (.svg, .png, .pdf); by default in ./nlsf-out."
         ),
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", help="Also write an interactive page (.html) of all this."),
+    ] = None,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Write the page, and show it in the browser.")
+    ] = False,
     data_root: DataRoot = None,
     offline: Offline = False,
     settings: Settings = None,
@@ -52,6 +60,8 @@ def spectrum(
     path = output or Path("nlsf-out") / f"{Path(data).stem.lower()}-spectrum.svg"
     if path.suffix.lower() not in _PICTURES or path.is_dir():
         raise typer.BadParameter(f"{path} is not the name of a picture: {', '.join(_PICTURES)}.")
+    if page is not None and (page.suffix.lower() != ".html" or page.is_dir()):
+        raise typer.BadParameter(f"{page} is not the name of a page: it must end in .html.")
     family: Bands = DyadicBands(r=rate, S=bands)
     with console.status("Loading PyTorch and the data ..."):
         from nlsf.spectral import laplacian, partial_eigh
@@ -82,6 +92,14 @@ def spectrum(
         console.print(f"Picture: [bold]{escape(str(path))}[/]", soft_wrap=True)
     except ModuleNotFoundError as error:
         console.print(f"No picture: {error.name} is missing. pip install 'nlsf\\[plot]'")
+    if page is not None or open_page:
+        with console.status("Writing the page ..."):
+            from nlsf.report.spectrum_page import spectrum_page
+            from nlsf.report.write import write_page
+
+            shown = spectrum_page(dataset, spectra, family, graph=graph)
+            place = write_page(shown, page or path.with_suffix(".html"), open=open_page)
+        say_where(console, place)
 
 
 def _graph(dataset: Dataset, number: int) -> tuple[Data, Tensor]:

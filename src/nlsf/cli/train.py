@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from nlsf.cli.options import DATA_HELP, DataRoot, Offline, Settings, data_table
+from nlsf.cli.report import report_after
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,6 +63,9 @@ def train(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write TensorBoard scalars into the run.")
     ] = False,
+    report: Annotated[
+        bool, typer.Option(help="Also write a page, report.html, that shows what was learned.")
+    ] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
 ) -> None:
     """Train a model on every split of a data set and measure it on the test examples.
@@ -101,6 +105,8 @@ def train(
         console.print(f"\nStopped. Go on with [bold]{escape(again)}[/]", soft_wrap=True)
         raise typer.Exit(1) from stopped
     _print_result(console, result)
+    if report:
+        report_after(console, result, cache=cache)
 
 
 def _table(

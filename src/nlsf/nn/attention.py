@@ -139,6 +139,11 @@ class LaplacianAttention(nn.Module):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.first}, {self.second}, score={self.score!r})"
 
+    def _repr_html_(self) -> str:
+        from nlsf.nn.notebook import attention_html
+
+        return attention_html(self)
+
 
 def _bands(branch: Branch) -> int:
     return branch.node.n_bands if isinstance(branch, PoolingNLSF) else branch.n_bands

@@ -114,3 +114,8 @@ class GraphNLSF(SpectralLayer):
             f"{type(self).__name__}({self.in_channels}, {self.out_channels}, bands={self.bands}, "
             f"normalization={self.normalization!r}, complement={self.complement})"
         )
+
+    def _repr_html_(self) -> str:
+        from nlsf.nn.notebook import graph_html
+
+        return graph_html(self)

@@ -135,3 +135,8 @@ class NodeNLSF(SpectralLayer):
             f"normalization={self.normalization!r}, response={self.response.name!r}, "
             f"complement={self.complement})"
         )
+
+    def _repr_html_(self) -> str:
+        from nlsf.nn.notebook import node_html
+
+        return node_html(self)

@@ -157,6 +157,11 @@ class Spectrum:
             f"residual={residual:.1e}, solver={self.solver!r})"
         )
 
+    def _repr_html_(self) -> str:
+        from nlsf.spectral.notebook import spectrum_html
+
+        return spectrum_html(self)
+
 
 def eigenspace_ids(values: Tensor, gap_tol: float, nullity: int = 0) -> Tensor:
     """Numbers the eigenspaces of sorted eigenvalues: a new one starts after a gap > ``gap_tol``.

@@ -99,11 +99,6 @@ class Job:
         return list(groups.values())
 
     @property
-    def spec(self) -> str:
-        """A hash of all settings: it names what a number was measured with."""
-        return spec_of(self.config.to_toml())
-
-    @property
     def dtype(self) -> torch.dtype:
         """Of parameters and features."""
         dtype: torch.dtype = getattr(torch, self.config.training.dtype)
@@ -113,11 +108,6 @@ class Job:
     def _targets(self) -> Tensor:
         y = self.dataset.y
         return y.to(self.dtype) if self.dataset.is_regression else y
-
-
-def spec_of(text: str) -> str:
-    """The hash of a run's TOML."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load_data(config: DataConfig) -> Dataset:

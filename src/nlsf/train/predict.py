@@ -20,7 +20,7 @@ from nlsf.errors import ConfigError, DataError, NLSFError
 from nlsf.train.atomic import write_text
 from nlsf.train.fit import evaluate
 from nlsf.train.inputs import inputs_for
-from nlsf.train.job import fingerprint, spec_of
+from nlsf.train.job import fingerprint
 from nlsf.train.metrics import default_metrics, higher_is_better, measure
 from nlsf.train.models import MODELS
 from nlsf.train.run_folder import RunFolder
@@ -78,11 +78,10 @@ def predict(
         cache: keep spectra on disk.
     """
     folder = RunFolder.open(Path(run))
-    text = folder.read_config()
-    table = parse_toml(text, folder.path / "config.toml")
+    table = parse_toml(folder.read_config(), folder.path / "config.toml")
     results = {row["seed"]: row for row in folder.results()}
     tensors, meta = folder.load_model()
-    check_spec(meta, spec_of(text), folder)
+    check_spec(meta, folder)
     metric = table["metric"]
     if seed is None:
         sign = 1 if higher_is_better(metric) else -1

@@ -155,14 +155,14 @@ def _trained(job: Job, folder: RunFolder, habits: _Habits) -> RunResult:
     with habits.display as display:
         inputs = job.inputs(cache=habits.cache, progress=display.message)
         prepared = time.perf_counter() - started
-        selected = Selected.read(folder, job)
+        selected = Selected.read(folder)
         for group in job.groups():
             if not selected.holds(group):
                 training = _Training(job, inputs, folder, habits, group)
                 selected.add(group, *training.run(selected.metrics_size))
                 selected.write(folder, job)
         # Selection is over: only from here on are test labels read.
-        rows = _measure(job, inputs, selected, prepared)
+        rows = _measure(job, inputs, selected, prepared, folder.spec)
         folder.write_results(rows)
     result = RunResult(folder, job.config.metric, rows)
     folder.log(f"finished: test {job.config.metric} {result.summary()[0]:.4f}")
@@ -254,7 +254,7 @@ class _Training:
             "group": self.group,
             "metrics_size": size,
             "seconds": seconds,
-            "spec": self.job.spec,
+            "spec": self.folder.spec,
         }
         self.folder.save_checkpoint(tensors, {**meta, **extra})
 
@@ -263,17 +263,18 @@ class _Training:
         found = self.folder.load_checkpoint()
         if found is not None and found[1]["group"] == self.group:
             tensors, meta = found
-            check_spec(meta, self.job.spec, self.folder)
+            check_spec(meta, self.folder)
             self.fit.load_state(tensors, meta)
             self.spent, metrics_size = meta["seconds"], meta["metrics_size"]
             self.display.message(f"Going on after epoch {self.fit.epoch}")
         self.folder.rewind_metrics(metrics_size)
 
 
-def _measure(job: Job, inputs: Inputs, selected: Selected, prepared: float) -> list[dict[str, Any]]:
+def _measure(
+    job: Job, inputs: Inputs, selected: Selected, prepared: float, spec: str
+) -> list[dict[str, Any]]:
     """One row of results a seed, in the order of the seeds."""
     config = job.config
-    spec = job.spec
     metrics = dict.fromkeys((config.metric, *default_metrics(job.dataset.is_regression)))
     rows = []
     for number, (seed, split) in enumerate(zip(config.seeds, job.splits, strict=True)):

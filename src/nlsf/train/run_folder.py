@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -148,6 +149,11 @@ class RunFolder:
             return self._config.read_bytes().decode()
         except UnicodeDecodeError as error:
             raise FormatError(f"{self._config} is not text in UTF-8.") from error
+
+    @property
+    def spec(self) -> str:
+        """A hash of ``config.toml``: it names what a number was measured with."""
+        return hashlib.sha256(self.read_config().encode()).hexdigest()
 
     def save_checkpoint(self, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
         """Writes ``checkpoint.safetensors``, after the metrics that it may count on are on disk."""

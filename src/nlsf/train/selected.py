@@ -43,18 +43,18 @@ class Selected:
             "classes": list(job.dataset.classes),
             "channels": [job.dataset.num_features, job.dataset.num_outputs],
             "level": job.dataset.level,
-            "spec": job.spec,
+            "spec": folder.spec,
         }
         folder.save_model(tensors, meta)
 
     @classmethod
-    def read(cls, folder: RunFolder, job: Job) -> Selected:
+    def read(cls, folder: RunFolder) -> Selected:
         """What an interrupted run has selected already."""
         selected = cls()
         if not (folder.path / "model.safetensors").exists():
             return selected
         tensors, meta = folder.load_model()
-        check_spec(meta, job.spec, folder)
+        check_spec(meta, folder)
         for key, value in tensors.items():
             number, name = key.split(".", 1)
             selected.weights.setdefault(int(number), {})[name] = value
@@ -63,9 +63,9 @@ class Selected:
         return selected
 
 
-def check_spec(meta: Mapping[str, Any], spec: str, folder: RunFolder) -> None:
+def check_spec(meta: Mapping[str, Any], folder: RunFolder) -> None:
     """Refuses a configuration that is not the one that a checkpoint or model was made with."""
-    if meta["spec"] != spec:
+    if meta["spec"] != folder.spec:
         raise ConfigError(
             f"{folder.path / 'config.toml'} has changed since the run was started: put it back, or "
             "start another run with --config."

@@ -48,6 +48,11 @@ class Bands(ABC):
         del spectrum, signal
         return self
 
+    def _repr_html_(self) -> str:
+        from nlsf.spectral.notebook import bands_html
+
+        return bands_html(self)
+
 
 def whole(name: str, value: int, low: int = 1) -> None:
     """Raises unless ``value`` is a whole number of at least ``low``."""

@@ -1,0 +1,98 @@
+"""``nlsf report``: a page that shows what a run learned, or several runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from nlsf.cli.options import DataRoot, Offline, data_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nlsf.data.dataset import Dataset
+    from nlsf.train import RunResult
+
+
+def report(
+    runs: Annotated[
+        list[Path], typer.Argument(help="The folder of a run, or of several to compare them.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Page to write (.html); by default report.html in the run's folder, or "
+            "comparison.html where all runs lie.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed", help="Which of the run's models to show; by default the best on validation."
+        ),
+    ] = None,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Show the page in the browser.")
+    ] = False,
+    data_root: DataRoot = None,
+    offline: Offline = False,
+    cache: Annotated[bool, typer.Option(help="Keep spectra on disk for the next time.")] = True,
+) -> None:
+    """Write a page that shows what a model learned: one HTML file that needs nothing else.
+
+    With several runs, the page compares them with the first. A run may be unfinished.
+    """
+    from rich.console import Console
+
+    if len(runs) > 1 and (seed is not None or data_root is not None or offline):
+        raise typer.BadParameter(
+            "a comparison reads no data: leave --seed, --data-root and --offline out."
+        )
+    console = Console()
+    with console.status("Loading PyTorch and the data ..."):
+        from nlsf.report.write import report as write
+
+        dataset = _dataset(runs[0], data_root, offline)
+    with console.status("Writing the page ..."):
+        path = write(list(runs), output, seed=seed, dataset=dataset, cache=cache, open=open_page)
+    say_where(console, path)
+
+
+def report_after(console: Console, result: RunResult, *, cache: bool) -> None:
+    """The page of a run that has just been trained; what goes wrong here costs a sentence only."""
+    try:
+        with console.status("Writing the page ..."):
+            from nlsf.report.write import report as write
+
+            path = write(result, cache=cache)
+    except (KeyboardInterrupt, Exception) as error:  # the models are trained and measured already
+        reason = "stopped" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())
+        said = f"No page ({reason.rstrip('.') or type(error).__name__}). Try again with: "
+        console.print(escape(f"{said}nlsf report {result.folder.path}"), soft_wrap=True)
+    else:
+        say_where(console, path)
+
+
+def say_where(console: Console, path: Path) -> None:
+    """Prints where a page lies."""
+    console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)
+
+
+def _dataset(run: Path, root: Path | None, offline: bool) -> Dataset | None:
+    """The run's data from another place; ``None`` where the run knows best."""
+    from nlsf.train.config import DataConfig
+    from nlsf.train.job import load_data
+    from nlsf.train.run_folder import RunFolder
+    from nlsf.train.tables import merged, parse_toml
+
+    if root is None and not offline:
+        return None
+    folder = RunFolder.open(run)
+    table = parse_toml(folder.read_config(), folder.path / "config.toml")
+    changed = merged({"data": table.get("data", {})}, data_table(None, root, offline, None))
+    return load_data(DataConfig.from_table(changed["data"]))

@@ -1,0 +1,209 @@
+"""A finished run, loaded to be looked into: `TrainedRun`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from nlsf.data.dataset import Dataset, Split
+from nlsf.data.split_file import digest
+from nlsf.errors import DataError
+from nlsf.nn.models import NodeClassifier
+from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.nn.spectral_layer import SpectralLayer
+from nlsf.report.observe import Observations, observe
+from nlsf.report.record import RunRecord
+from nlsf.spectral import IndexBands, Projector, Spectrum, batched_eigh, laplacian, partial_eigh
+from nlsf.spectral.shift import ShiftOperator
+from nlsf.train.inputs import (
+    GraphBatches,
+    Inputs,
+    Signals,
+    WholeGraph,
+    inputs_for,
+    spectral_branches,
+)
+from nlsf.train.job import Job, fingerprint
+from nlsf.train.selected import Selected
+
+_TOGETHER = 64
+"""Graphs that are padded to one size and computed at a time."""
+
+_SIGNALS = 1024
+"""Signals that are computed at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """One of the model's ways to see the graph.
+
+    Attributes:
+        layer: the first filter that goes this way.
+        spectra: of the one graph; or of each predicted graph, where examples are graphs.
+    """
+
+    layer: SpectralLayer
+    spectra: Sequence[Spectrum]
+
+    @property
+    def title(self) -> str:
+        """What it is called on the page: ``"index filter on L"``, for example."""
+        kind = "index" if isinstance(self.layer.bands, IndexBands) else "value"
+        return f"{kind} filter on {self.spectra[0].name}"
+
+    def projector(self, number: int = 0) -> Projector:
+        """The layer's bands on the one graph, or on one of the predicted graphs."""
+        layer = self.layer
+        return Projector(self.spectra[number], layer.bands, complement=layer.complement)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedRun:
+    """A model with its data, and what it says of them.
+
+    Attributes:
+        record: what the run has written down.
+        job: its data and splits.
+        split: that of the shown seed.
+        model: with the selected weights of that seed.
+        branches: one or two; none for a model without spectral filters.
+        rows: the examples that were predicted: all nodes, or the test graphs or signals.
+        output: (len(rows), C), logits or predicted targets.
+        seen: what the filters did meanwhile.
+    """
+
+    record: RunRecord
+    job: Job
+    split: Split
+    model: nn.Module
+    branches: tuple[Branch, ...]
+    rows: Tensor
+    output: Tensor
+    seen: Observations
+
+    @classmethod
+    def of(
+        cls, record: RunRecord, dataset: Dataset | None = None, *, cache: bool = True
+    ) -> TrainedRun:
+        """Loads the data and the model, and applies it.
+
+        Args:
+            record: of a finished run.
+            dataset: the data, before features are made; by default loaded by name.
+            cache: keep spectra on disk.
+
+        Raises:
+            DataError: the data are not those of the training.
+        """
+        job = Job.of(record.table, dataset)
+        number = record.seeds.index(record.seed)
+        split = job.splits[number]
+        _check_same(record, job, split)
+        model = job.model(record.seed)
+        model.load_state_dict(Selected.read(record.folder).weights[number])
+        model.eval()
+        rows = torch.arange(job.dataset.num_examples) if _on_nodes(job) else split.test
+        graphs = [job.dataset.graphs[i] for i in (rows if job.dataset.level == "graph" else [0])]
+        branches = tuple(_branches(model, job, graphs, cache))
+        if branches and job.dataset.level == "graph":
+            inputs: Inputs = _batches(graphs, branches, job.dtype)
+            output, seen = _apply(model, inputs, torch.arange(len(rows)))
+        else:
+            inputs = _inputs(model, job, branches, cache)
+            output, seen = _apply(model, inputs, rows)
+        return cls(record, job, split, model, branches, rows, output, seen)
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data, with features made."""
+        return self.job.dataset
+
+    @property
+    def test_output(self) -> Tensor:
+        """The outputs at the test examples."""
+        return self.output[self.split.test] if _on_nodes(self.job) else self.output
+
+    @property
+    def test_labels(self) -> Tensor:
+        """Their labels."""
+        return self.job.test_labels(self.split)
+
+    @property
+    def channels(self) -> list[str]:
+        """Names of the filtered channels: classes, where class scores are filtered."""
+        scores = isinstance(self.model, NodeClassifier) and self.model.config.place == "scores"
+        if scores and self.dataset.classes:
+            return list(self.dataset.classes)
+        count = self.seen.filters[0].norms.shape[-1] if self.seen.filters else 0
+        return [f"channel {i + 1}" for i in range(count)]
+
+
+def _on_nodes(job: Job) -> bool:
+    return job.dataset.level == "node"
+
+
+def _check_same(record: RunRecord, job: Job, split: Split) -> None:
+    _, meta = record.folder.load_model()
+    same = fingerprint(job.dataset) == meta["fingerprint"]
+    if not same or digest(split) != record.result["split"]:
+        raise DataError(
+            f"{job.dataset.name} is not what {record.folder.path} was trained on: graph, features "
+            "or splits have changed since; put the data back as they were."
+        )
+
+
+def _branches(model: nn.Module, job: Job, graphs: list[Data], cache: bool) -> list[Branch]:
+    branches = []
+    for layer in spectral_branches(model):
+        shifts = [_shift(graph, layer) for graph in graphs]
+        if job.dataset.level == "graph":
+            spectra = batched_eigh(shifts, bands=layer.bands)
+        else:
+            spectra = [partial_eigh(shifts[0], bands=layer.bands, cache=cache)]
+        branches.append(Branch(layer, [one.to(dtype=job.dtype) for one in spectra]))
+    return branches
+
+
+def _shift(graph: Data, layer: SpectralLayer) -> ShiftOperator:
+    return laplacian(
+        graph.edge_index,
+        graph.get("edge_weight"),
+        graph.num_nodes,
+        layer.normalization,
+        self_loops=layer.self_loops,
+    )
+
+
+def _batches(graphs: list[Data], branches: Sequence[Branch], dtype: torch.dtype) -> Inputs:
+    made = [Data(x=g.x.to(dtype), edge_index=g.edge_index, num_nodes=g.num_nodes) for g in graphs]
+    return GraphBatches(made, [b.spectra for b in branches], [b.layer for b in branches])
+
+
+def _inputs(model: nn.Module, job: Job, branches: Sequence[Branch], cache: bool) -> Inputs:
+    """As in training, but for the short cuts that do not pass through the filters."""
+    dataset = job.dataset
+    if not branches:
+        return inputs_for(model, dataset, cache=cache, dtype=job.dtype)
+    projectors = [branch.projector() for branch in branches]
+    graph = {"spectrum": projectors[0] if len(projectors) == 1 else tuple(projectors)}
+    if dataset.signals is not None:
+        return Signals(dataset.signals.to(job.dtype), graph)
+    x = dataset.graphs[0].x
+    if x.layout == torch.strided:
+        return WholeGraph(x.to(job.dtype), graph)
+    return WholeGraph(SparseSignal.of(x).to(dtype=job.dtype), graph)
+
+
+@torch.no_grad()
+def _apply(model: nn.Module, inputs: Inputs, rows: Tensor) -> tuple[Tensor, Observations]:
+    size = len(rows) if inputs.whole else _SIGNALS if inputs.together else _TOGETHER
+    outputs, seen = [], []
+    for some in rows.split(max(size, 1)):
+        with observe(model) as one:
+            outputs.append(inputs(model, some))
+        seen.append(one)
+    return torch.cat(outputs), Observations.joined(seen)

@@ -1,0 +1,124 @@
+import dataclasses
+import math
+
+import pytest
+
+from nlsf.report.charts import BarChart, Tiles
+from nlsf.report.record import RunRecord
+from nlsf.report.results_section import (
+    binomial_noise,
+    learning_curves,
+    overview_charts,
+    timing_charts,
+)
+from nlsf.train.metrics import interval
+from report.small_runs import trained_folder
+from train.small import node_data, regression_data
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    folder = trained_folder(node_data(), tmp_path_factory.mktemp("runs") / "many", seeds=13)
+    return RunRecord.read(folder)
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    return RunRecord.read(
+        trained_folder(regression_data(), tmp_path_factory.mktemp("runs") / "one")
+    )
+
+
+def tiles(record):
+    chart = overview_charts(record)[0]
+    assert isinstance(chart, Tiles)
+    return {label: (value, note) for label, value, note in chart.items}
+
+
+def test_the_first_tile_is_the_mean_with_its_interval(many):
+    mean, half = interval([row["test_accuracy"] for row in many.results])
+    value, note = tiles(many)["Test accuracy"]
+    assert value == f"{100 * mean:.2f} ± {100 * half:.2f} %"
+    noise = 100 * 1.96 * math.sqrt(mean * (1 - mean) / many.result["sizes"][2])
+    assert f"± {noise:.1f} points" in note
+
+
+def test_one_seed_has_no_interval(one):
+    value, note = tiles(one)["Test root mean square error"]
+    assert value == f"{one.result['test_rmse']:.4g}"
+    assert "points" not in note
+    assert len(overview_charts(one)) == 1
+
+
+def test_a_model_that_failed_makes_the_mean_unknown(one):
+    rows = [{**one.result, "test_rmse": None}, one.result]
+    assert tiles(dataclasses.replace(one, results=rows))["Test root mean square error"][0] == (
+        "unknown"
+    )
+
+
+def test_the_split_is_counted(many):
+    assert tiles(many)["Examples"][0] == "36 / 12 / 12"
+
+
+def test_every_seed_has_its_bars(many):
+    bars = overview_charts(many)[1]
+    assert isinstance(bars, BarChart)
+    assert bars.categories == [str(seed) for seed in range(13)]
+    assert dict(bars.series)["test"] == [row["test_accuracy"] for row in many.results]
+
+
+def test_more_seeds_than_there_is_room_for_are_counted(many):
+    rows = [{**many.results[0], "seed": seed} for seed in range(70)]
+    bars = overview_charts(dataclasses.replace(many, results=rows))[1]
+    assert len(bars.categories) == 60
+    assert "10 more seeds are not shown" in bars.caption
+
+
+@pytest.mark.parametrize(("accuracy", "examples", "noise"), [(0.5, 100, 0.098), (1.0, 10, 0.0)])
+def test_binomial_noise(accuracy, examples, noise):
+    assert binomial_noise(accuracy, examples) == pytest.approx(noise)
+
+
+def test_curves_are_the_rows_of_the_shown_seed(many):
+    loss, metric = learning_curves(many)
+    rows = many.epochs(many.seed)
+    assert loss.series[0].y == [row["train_loss"] for row in rows]
+    assert loss.series[1].y == [row["val_loss"] for row in rows]
+    assert metric.series[0].y == [row["val_accuracy"] for row in rows]
+    assert [x for x, _ in loss.marks] == [many.result["best_epoch"]]
+
+
+def test_at_most_ten_other_seeds_are_faint(many):
+    loss, metric = learning_curves(many)
+    assert [series.faint for series in loss.series] == [False, False] + [True] * 10
+    assert [series.faint for series in metric.series] == [False] + [True] * 10
+
+
+def test_long_trainings_are_thinned_and_keep_the_best_epoch(many):
+    rows = [
+        {"seed": 0, "epoch": e, "train_loss": 1 / e, "val_loss": None, "val_accuracy": 0.5,
+         "best": e == 12_346}
+        for e in range(1, 50_001)
+    ]  # fmt: skip
+    loss, _ = learning_curves(dataclasses.replace(many, metrics=rows, seed=0))
+    assert 2_000 <= len(loss.series[0].x) <= 2_001
+    assert 12_346 in loss.series[0].x
+    assert loss.marks == [(12_346.0, "best epoch: 12346")]
+
+
+def test_no_epochs_give_no_curves(many):
+    assert learning_curves(dataclasses.replace(many, metrics=[])) == []
+
+
+def test_times_are_counted_once_a_group(many):
+    (bars,) = timing_charts(many)
+    row = many.results[0]
+    assert bars.series[0][1] == [row["prepare_seconds"], row["seconds"]]
+    assert "13 models" in bars.caption
+
+
+def test_groups_that_trained_one_after_the_other_add_up(many):
+    rows = [{**many.results[0], "seconds": 2.0}, {**many.results[1], "seconds": 3.0}]
+    (bars,) = timing_charts(dataclasses.replace(many, results=rows))
+    assert bars.series[0][1][1] == 5.0
