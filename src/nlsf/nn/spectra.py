@@ -133,9 +133,9 @@ def _spectrum(
 ) -> Spectrum | list[Spectrum]:
     num_nodes = x.shape[-2]
     key = (
-        _digest(edge_index),
-        None if edge_weight is None else _digest(edge_weight),
-        None if batch is None else _digest(batch),
+        content_digest(edge_index),
+        None if edge_weight is None else content_digest(edge_weight),
+        None if batch is None else content_digest(batch),
         num_nodes,
         normalization,
         self_loops,
@@ -179,7 +179,7 @@ def split_batch(
     return list(zip(edges.split(sizes, dim=1), weights, nodes.tolist(), strict=True))
 
 
-def _digest(tensor: Tensor) -> bytes:
+def content_digest(tensor: Tensor) -> bytes:
     """A hash of the content; looked up, not computed, while the same tensor is unchanged."""
     number = id(tensor)
     # A tensor of inference mode cannot say whether it changed: it is hashed every time.

@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
 from nlsf.nn import LaplacianAttention
+from nlsf.nn.baselines import PeerModel
 from nlsf.nn.models import GraphClassifier, NodeClassifier
 from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.spectral_layer import SpectralLayer
@@ -46,13 +47,15 @@ class WholeGraph:
     Args:
         x: the features, dense or sparse.
         graph: keyword arguments of the model that name the graph: ``spectrum``, or ``edge_index``.
+        together: whether the model can be computed with others in one call.
     """
 
-    together = True
     whole = True
 
-    def __init__(self, x: Tensor | SparseSignal, graph: dict[str, Any]) -> None:
-        self.x, self.graph = x, graph
+    def __init__(
+        self, x: Tensor | SparseSignal, graph: dict[str, Any], together: bool = True
+    ) -> None:
+        self.x, self.graph, self.together = x, graph, together
 
     def __call__(self, model: nn.Module, rows: Tensor) -> Tensor:
         """The outputs of all nodes, then those that are asked for."""
@@ -210,9 +213,9 @@ def inputs_for(
     if isinstance(model, NodeClassifier) and model.can_prepare and x.layout == torch.strided:
         every = torch.arange(dataset.num_examples) if rows is None else rows.unique()
         return LabelledRows(model, every, x, graph)
-    if isinstance(model, NodeClassifier):
+    if isinstance(model, NodeClassifier | PeerModel):
         x = _maybe_sparse(x, dtype)
-    return WholeGraph(x, graph)
+    return WholeGraph(x, graph, getattr(model, "together", True))
 
 
 def spectral_branches(model: nn.Module) -> list[SpectralLayer]:

@@ -70,7 +70,7 @@ class Job:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model = MODELS[self.config.model["name"]].build(
-                settings, self.dataset.num_features, self.dataset.num_outputs
+                settings, self.dataset.num_features, self.dataset.num_outputs, self.dataset.level
             )
         return model.to(self.dtype)
 

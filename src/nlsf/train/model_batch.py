@@ -52,19 +52,27 @@ class ModelBatch:
         Returns:
             (M, R, C).
         """
+        state = {f"model.{k}": v for k, v in {**self.params, **self.buffers}.items()}
+        if not self.inputs.together:
+            return torch.stack([self._alone(m, state, rows[m], training) for m in range(len(self))])
         self._applied.train(training)
-        extra = self._masks(rows) if training else {}
-        state = {**self.params, **self.buffers, **extra}
-        state = {f"model.{name}": value for name, value in state.items()}
+        if training:
+            state |= {f"model.{name}": mask for name, mask in self._masks(rows).items()}
 
         def one(tensors: dict[str, Tensor], examples: Tensor) -> Any:
             return functional_call(self._applied, tensors, (examples,))
 
-        if self.inputs.together:
-            out: Tensor = vmap(one)(state, rows)
-            return out
-        each = [one({k: v[m] for k, v in state.items()}, rows[m]) for m in range(len(self))]
-        return torch.stack(each)
+        out: Tensor = vmap(one)(state, rows)
+        return out
+
+    def _alone(self, m: int, state: Mapping[str, Tensor], rows: Tensor, training: bool) -> Tensor:
+        """One model, which draws its masks on the way: their shapes differ from batch to batch."""
+        applied = _Applied(self.models[m], self.inputs).train(training)
+        for part in applied.modules():
+            if isinstance(part, Dropout):
+                part.generator = self.generators[m]
+        out: Tensor = functional_call(applied, {k: v[m] for k, v in state.items()}, (rows,))
+        return out
 
     def permutations(self, size: int) -> Tensor:
         """A random order of ``size`` examples for every model: (M, size)."""

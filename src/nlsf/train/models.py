@@ -10,6 +10,7 @@ from torch import nn
 
 from nlsf.data.dataset import Level
 from nlsf.errors import ConfigError, unknown_name
+from nlsf.nn.baselines import PEERS, Body, Peer, PeerModel
 from nlsf.nn.models import (
     GraphClassifier,
     GraphClassifierConfig,
@@ -33,6 +34,7 @@ class ModelKind:
         module: the module's class, built from ``config``.
         config: its frozen dataclass of hyper-parameters.
         fixed: fields that the name stands for, and that cannot be set otherwise.
+        preset: tables that go before the preset of the data.
     """
 
     name: str
@@ -41,17 +43,28 @@ class ModelKind:
     module: type[nn.Module]
     config: type[Any]
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    preset: Mapping[str, Any] = field(default_factory=dict)
 
-    def build(self, settings: Mapping[str, Any], in_channels: int, out_channels: int) -> nn.Module:
+    def build(
+        self,
+        settings: Mapping[str, Any],
+        in_channels: int,
+        out_channels: int,
+        level: Level = "node",
+    ) -> nn.Module:
         """The module, with new parameters.
 
         Args:
             settings: the ``[model]`` table, without its name.
             in_channels: features of the data.
             out_channels: classes, or targets of a regression.
+            level: what an example is, for models that do both.
         """
         channels = {"in_channels": in_channels, "out_channels": out_channels}
-        return self.module(from_table(self.config, {**settings, **self.fixed, **channels}, "model"))
+        config = from_table(self.config, {**settings, **self.fixed, **channels}, "model")
+        if issubclass(self.module, Body):
+            return PeerModel(self.module, config, level)  # type: ignore[arg-type]
+        return self.module(config)
 
     def resolve(self, settings: Mapping[str, Any]) -> Table:
         """All settings, checked: what is left out has its default.
@@ -119,7 +132,18 @@ _KINDS = (
     ),
 )
 
-MODELS: Mapping[str, ModelKind] = {kind.name: kind for kind in _KINDS}
+
+def _peer(peer: Peer) -> ModelKind:
+    """A peer with the training that is usual in its field, not that of NLSFs."""
+    usual = {"lr": 0.01, "weight_decay": 5e-4, "psi_lr": 0.01, "psi_weight_decay": 0.0}
+    levels: Any = peer.levels
+    preset = {"training": {**usual, **peer.training}} if "node" in levels else {}
+    return ModelKind(peer.name, peer.title, levels, peer.method, peer.config, preset=preset)
+
+
+MODELS: Mapping[str, ModelKind] = {
+    kind.name: kind for kind in (*_KINDS, *map(_peer, PEERS.values()))
+}
 
 
 def _check_sizes(table: Mapping[str, Any]) -> None:
@@ -136,7 +160,7 @@ def find_model(name: str, level: Level) -> ModelKind:
         raise ConfigError(unknown_name("model", name, MODELS))
     kind = MODELS[name]
     if level not in kind.levels:
-        fitting = ", ".join(k.name for k in _KINDS if level in k.levels)
+        fitting = ", ".join(k.name for k in MODELS.values() if level in k.levels)
         raise ConfigError(
             f"The model {name!r} does not fit data whose examples are {level}s: use {fitting}."
         )

@@ -95,7 +95,9 @@ def predict(
     prefix = f"{list(results).index(seed)}."
     weights = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
     settings = {k: v for k, v in table["model"].items() if k != "name"}
-    model = MODELS[table["model"]["name"]].build(settings, *meta["channels"])
+    model = MODELS[table["model"]["name"]].build(
+        settings, meta["channels"][0], meta["channels"][1], meta["level"]
+    )
     model = model.to(getattr(torch, table["training"]["dtype"]))
     model.load_state_dict(weights)
     dtype = next(model.parameters()).dtype

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from nlsf.data.dataset import Dataset, Level
 from nlsf.errors import ConfigError, unknown_name
+from nlsf.train.tables import Table, merged
 
 if TYPE_CHECKING:
     from nlsf.train.models import ModelKind
-    from nlsf.train.tables import Table
 
 _LARGE = 8_000
 """Nodes from which on no band may need half of the spectrum."""
@@ -117,7 +117,11 @@ def preset(name: str | None, dataset: Dataset, kind: ModelKind, homophilous: boo
         raise ConfigError(unknown_name("preset", name, PRESETS))
     table: dict[str, Any] = dict(PRESETS[name])
     model = table.get("model", {})
-    return {**table, "model": {k: v for k, v in model.items() if k in kind.keys}}
+    table = {**table, "model": {k: v for k, v in model.items() if k in kind.keys}}
+    if not kind.preset or dataset.level != "node":
+        return table
+    # A peer keeps the schedule of the data, and has its own rates and its own architecture.
+    return {**merged(table, kind.preset), "model": {}}
 
 
 def _fitting(dataset: Dataset, homophilous: bool | None) -> str:

@@ -19,7 +19,8 @@ def parameter_groups(model: nn.Module) -> dict[str, ParameterGroup]:
     ========  ================================================================================
     encoder   what stands before the filters: the ``encoder`` of a model, and the linear map in
               front of the norms of a `GraphNLSF`
-    psi       the responses :math:`\Psi`, and the scores of an attention
+    psi       the responses :math:`\Psi`, the scores of an attention, and the ``coefficients`` of
+              a peer's filter
     decoder   all else: linear maps after the filters, decoder, head. The network of a `GraphNLSF`
               belongs here: it is most of that model, and not a correction of a linear filter
     ========  ================================================================================
@@ -36,6 +37,9 @@ def parameter_groups(model: nn.Module) -> dict[str, ParameterGroup]:
             prefixes[f"{inside}lin."] = "encoder"
     groups: dict[str, ParameterGroup] = {}
     for name, _ in model.named_parameters():
+        if "coefficients" in name.split("."):
+            groups[name] = "psi"
+            continue
         found = (group for prefix, group in prefixes.items() if name.startswith(prefix))
         groups[name] = next(found, "decoder")
     return groups

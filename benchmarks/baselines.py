@@ -1,0 +1,149 @@
+"""All peers on Cora: accuracy over three random splits, parameters, and epoch times against GCN.
+
+    python benchmarks/baselines.py accuracy      train what has no rows yet (results/baselines)
+    python benchmarks/baselines.py time          epoch times on Cora and Squirrel, interleaved
+    python benchmarks/baselines.py table         print the table of docs/baselines.md
+
+Times are CPU times of an epoch (step and validation) of one model, medians over rounds in which
+every method takes its turn; they are written as ratios to GCN.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from nlsf.errors import NLSFError
+from nlsf.nn.baselines import PEERS
+from nlsf.train import train
+from nlsf.train.fit import Fit
+from nlsf.train.job import Job
+from nlsf.train.metrics import interval
+from nlsf.train.models import MODELS
+from nlsf.train.versions import versions
+
+ROOT = Path(__file__).parents[1]
+ROWS = ROOT / "results" / "baselines"
+TIMES = Path(__file__).parent / "results" / "baselines.jsonl"
+SETS = ("Cora", "Squirrel")
+OURS = ("att-node", "value")
+
+
+def names() -> list[str]:
+    return [*OURS, *(name for name, peer in PEERS.items() if "node" in peer.levels)]
+
+
+def accuracy(only: list[str]) -> None:
+    ROWS.mkdir(parents=True, exist_ok=True)
+    for name in only or names():
+        target = ROWS / f"cora-{name}.jsonl"
+        if target.exists():
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            start = time.perf_counter()
+            settings = {"model": {"name": name}, "seeds": 3, "protocol": "random"}
+            try:
+                result = train("Cora", settings, output=Path(folder) / "run")
+            except NLSFError as error:
+                print(f"{name}: {error}", flush=True)
+                continue
+            shutil.copy(result.folder.path / "config.toml", target.with_suffix(".toml"))
+            shutil.copy(result.folder.path / "results.jsonl", target)
+            mean, half = result.summary()
+            took = time.perf_counter() - start
+            print(f"{name}: {100 * mean:.2f} +- {100 * half:.2f} in {took:.0f} s", flush=True)
+
+
+def fit_of(data: str, name: str) -> Fit:
+    job = Job.of({"data": {"name": data}, "model": {"name": name}, "protocol": "60-20-20"})
+    inputs = job.inputs(cache=True, progress=lambda text: None)
+    lesson = job.lesson(job.splits[0])
+    return Fit([job.model(0)], inputs, [lesson], [job.config.training], [0], "accuracy")
+
+
+def times(rounds: int, only: list[str]) -> None:
+    rows = []
+    for data in SETS:
+        steps = {}
+        for name in only or names():
+            try:
+                fit = fit_of(data, name)
+                fit.step()
+            except NLSFError as error:
+                print(f"{data} {name}: {error}", flush=True)
+                continue
+            steps[name] = fit
+        taken: dict[str, list[float]] = {name: [] for name in steps}
+        for _ in range(rounds):
+            for name, fit in steps.items():
+                start = time.process_time()
+                fit.step()
+                taken[name].append(time.process_time() - start)
+        for name, values in taken.items():
+            params = sum(p[0].numel() for p in steps[name].batch.params.values())
+            rows.append(
+                {
+                    "data": data,
+                    "model": name,
+                    "seconds": statistics.median(values),
+                    "rounds": rounds,
+                    "parameters": params,
+                    "versions": versions(),
+                }
+            )
+            print(data, name, f"{1e3 * rows[-1]['seconds']:.1f} ms", flush=True)
+    TIMES.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def published() -> dict[str, list[str]]:
+    """The paper's values on Cora, from its table of random splits and from its main table."""
+    with (ROOT / "docs" / "published_cora.csv").open() as file:
+        return {row["model"]: [row["random"], row["main"]] for row in csv.DictReader(file)}
+
+
+def table() -> str:
+    timed = [json.loads(line) for line in TIMES.read_text().splitlines()] if TIMES.exists() else []
+    seconds = {(row["data"], row["model"]): row["seconds"] for row in timed}
+    counts = {row["model"]: row["parameters"] for row in timed if row["data"] == "Cora"}
+    paper = published()
+    lines = [
+        "| model | formula | reference | parameters | Cora epoch | Squirrel epoch | Cora "
+        "| paper, random splits | paper, main table |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in names():
+        peer = PEERS.get(name)
+        formula, reference = (peer.formula, peer.reference) if peer else (MODELS[name].summary, "")
+        cells = [f"`{name}`", formula.replace("|", "\\|"), reference]
+        cells.append(f"{counts[name]:,}" if name in counts else "")
+        for data in SETS:
+            base, mine = seconds.get((data, "gcn")), seconds.get((data, name))
+            cells.append(f"{mine / base:.2f}" if base and mine else "")
+        rows = ROWS / f"cora-{name}.jsonl"
+        cell = ""
+        if rows.exists():
+            values = [json.loads(line)["test_accuracy"] for line in rows.read_text().splitlines()]
+            mean, half = interval([100 * value for value in values])
+            cell = f"{mean:.1f} +- {half:.1f}"
+        lines.append(f"| {' | '.join([*cells, cell, *paper.get(name, ['', ''])])} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=["accuracy", "time", "table"])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--models", nargs="*", default=[])
+    options = parser.parse_args()
+    if options.what == "accuracy":
+        accuracy(options.models)
+    elif options.what == "time":
+        times(options.rounds, options.models)
+    else:
+        print(table())

@@ -1,0 +1,99 @@
+"""A fixed graph as the matrices that methods multiply with: `Neighbourhood`."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+from nlsf.errors import ModelError
+from nlsf.nn.sparse_signal import Pattern, SparseSignal
+from nlsf.nn.spectra import Memo, content_digest
+
+MatrixKind: TypeAlias = Literal["adjacency", "gcn", "sym", "row", "row-loops"]
+
+_graphs = Memo(16)
+
+
+class Neighbourhood:
+    r"""The matrices of a graph, each built when it is first asked for.
+
+    ==========  ============================================================================
+    adjacency   :math:`A`
+    gcn         :math:`\tilde D^{-1/2} (A + I) \tilde D^{-1/2}`
+    sym         :math:`D^{-1/2} A D^{-1/2}`, so that :math:`N = I -` this
+    row         :math:`D^{-1} A`, the mean over neighbours
+    row-loops   :math:`\tilde D^{-1} (A + I)`, the mean over neighbours and the node itself
+    ==========  ============================================================================
+
+    An isolated node has a row of zeros (of itself alone, with loops). Products have a gradient for
+    the signal, and `torch.func.vmap` over signals is one product.
+
+    Args:
+        edge_index: (2, E), both directions, no self loops.
+        num_nodes: N.
+        edge_weight: (E,).
+        dtype: of the matrices.
+    """
+
+    def __init__(
+        self,
+        edge_index: Tensor,
+        num_nodes: int,
+        edge_weight: Tensor | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.edge_index, self.num_nodes, self.dtype = edge_index, num_nodes, dtype
+        ones = torch.ones(edge_index.shape[1], dtype=dtype)
+        self.edge_weight = ones if edge_weight is None else edge_weight.to(dtype)
+        self.degree = self.edge_weight.new_zeros(num_nodes).index_add(
+            0, edge_index[0], self.edge_weight
+        )
+        self.matrix = lru_cache(maxsize=None)(self._matrix)
+
+    @classmethod
+    def of(
+        cls,
+        edge_index: Tensor,
+        num_nodes: int,
+        edge_weight: Tensor | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> Neighbourhood:
+        """The same, remembered for graphs that were seen a short while ago."""
+        weight = None if edge_weight is None else content_digest(edge_weight)
+        key = (content_digest(edge_index), num_nodes, weight, dtype)
+        found: Neighbourhood = _graphs.get(
+            key, lambda: cls(edge_index, num_nodes, edge_weight, dtype)
+        )
+        return found
+
+    def _matrix(self, kind: MatrixKind) -> SparseSignal:
+        """One of the matrices of the table, (N, N)."""
+        if kind not in get_args(MatrixKind):
+            raise ModelError(f"There is no matrix {kind!r} of a graph.")
+        (row, column), weight, degree = self.edge_index, self.edge_weight, self.degree
+        if kind in ("gcn", "row-loops"):
+            nodes = torch.arange(self.num_nodes)
+            row, column = torch.cat([row, nodes]), torch.cat([column, nodes])
+            weight = torch.cat([weight, weight.new_ones(self.num_nodes)])
+            degree = degree + 1
+        if kind in ("gcn", "sym"):
+            root = degree.clamp(min=0).rsqrt().where(degree > 0, 0.0)
+            weight = root[row] * weight * root[column]
+        elif kind in ("row", "row-loops"):
+            weight = weight * (1 / degree).where(degree > 0, 0.0)[row]
+        return sparse_matrix(row, column, weight, (self.num_nodes, self.num_nodes))
+
+
+def sparse_matrix(
+    row: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]
+) -> SparseSignal:
+    """A sparse matrix from its entries, in any order, each place at most once."""
+    order = torch.argsort(row * shape[1] + column)
+    row, column, values = row[order], column[order], values[order]
+    counts = torch.bincount(row, minlength=shape[0])
+    first = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    pattern = Pattern(first, column, torch.argsort(column, stable=True), shape)
+    return SparseSignal(values.detach(), pattern, pattern.transposed())
