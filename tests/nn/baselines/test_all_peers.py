@@ -23,13 +23,12 @@ def graph(num_nodes=NODES, seed=0):
     return data.x.to(F64), data.edge_index[:, keep]
 
 
-def model_of(name, level="node", seed=0, num_nodes=NODES, **fields):
+def model_of(name, level="node", seed=0, **fields):
     kind = MODELS[name]
     torch.manual_seed(seed)
     settings = {"hidden_channels": 8, **fields}
     settings = {k: v for k, v in settings.items() if k in kind.keys}
-    sizes = {"num_nodes": num_nodes} if "num_nodes" in _fields(kind.config) else {}
-    return kind.build(settings, FEATURES, CLASSES, level, **sizes).to(F64)
+    return kind.build(settings, FEATURES, CLASSES, level).to(F64)
 
 
 def _fields(config):
@@ -40,15 +39,8 @@ def levels(level):
     return [name for name, peer in PEERS.items() if level in peer.levels]
 
 
-def of_size_n(name):
-    """Whether a peer has a parameter a node, so that renumbering nodes renumbers it too."""
-    return "num_nodes" in _fields(PEERS[name].config)
-
-
 @pytest.mark.parametrize("name", levels("node"))
 def test_renumbered_nodes_have_renumbered_outputs(name):
-    if of_size_n(name):
-        pytest.skip("has a row of parameters a node")
     x, edges = graph()
     model = model_of(name).eval()
     order = torch.randperm(NODES, generator=torch.Generator().manual_seed(1))
@@ -113,10 +105,10 @@ def test_models_together_have_the_outputs_that_they_have_alone(name, sparse):
     models = [model_of(name, seed=seed) for seed in range(3)]
     rows = torch.stack([torch.arange(NODES)] * 3)
     together = ModelBatch(models, _Whole(signal, edges, True), [0, 1, 2])
+    alone = [ModelBatch([m], _Whole(signal, edges, True), [i]) for i, m in enumerate(models)]
     for training in (True, False):
         out = together.outputs(rows, training=training)
-        for m, model in enumerate(models):
-            one = ModelBatch([model], _Whole(signal, edges, True), [m])
+        for m, one in enumerate(alone):
             torch.testing.assert_close(out[m], one.outputs(rows[:1], training=training)[0], **EXACT)
 
 

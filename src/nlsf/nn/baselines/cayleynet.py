@@ -1,0 +1,118 @@
+"""Rational filters that zoom into a part of the spectrum: `CayleyNet`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.nn.baselines.base import Body, Peer, PeerConfig
+from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.dropout import Dropout
+from nlsf.nn.feature_linear import FeatureLinear, dropped
+from nlsf.nn.sparse_signal import SparseSignal
+
+
+@dataclass(frozen=True)
+class CayleyNetConfig(PeerConfig):
+    """Settings of `CayleyNet`.
+
+    Attributes:
+        K: the degree of the Cayley polynomials.
+        jacobi: steps of the Jacobi iteration, in place of an inverse.
+        num_layers: how many convolutions.
+    """
+
+    K: int = 1
+    jacobi: int = 5
+    num_layers: int = 2
+
+    search: ClassVar = {"K": (1, 2, 3), "hidden_channels": (64, 128)}
+
+
+class CayleyNet(Body):
+    r"""Cayley polynomials of the Laplacian (Levie, Monti, Bresson, Bronstein, TSP 2019).
+
+    .. math::
+        H' = \sigma\Bigl( H W_0 + 2 \mathrm{Re} \sum_{k=1}^{K} C^k H W_k \Bigr), \qquad
+        C = (h N - i I) (h N + i I)^{-1}
+
+    with complex :math:`W_k` for k > 0 and a learned zoom :math:`h > 0` a layer, which starts at 1.
+    The inverse is replaced by steps of Jacobi: with :math:`P = I - N` and
+    :math:`b = (h N - i I) y / (h + i)`,
+
+    .. math::
+        y^{(t+1)} = \frac{h}{h + i} P y^{(t)} + b, \qquad y^{(0)} = b
+
+    whose error shrinks by :math:`h / \sqrt{h^2 + 1}` a step, or faster.
+    """
+
+    config: CayleyNetConfig
+
+    def __init__(self, config: CayleyNetConfig) -> None:
+        super().__init__(config)
+        inner = [config.hidden_channels] * (config.num_layers - 1)
+        sizes = [config.in_channels, *inner, config.out_channels]
+        self.input_dropout = Dropout(config.input_dropout)
+        self.layers = nn.ModuleList(_Layer(a, b, config) for a, b in pairwise(sizes))
+        self.dropouts = nn.ModuleList(Dropout(config.dropout) for _ in inner)
+
+    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """All layers."""
+        P = graph.matrix("sym")
+        h: Tensor = self.layers[0](dropped(x, self.input_dropout), P)
+        for layer, dropout in zip(self.layers[1:], self.dropouts, strict=True):
+            h = layer(dropout(h.relu()), P)
+        return h
+
+
+class _Layer(nn.Module):
+    """One convolution; a complex signal is its real and imaginary channels side by side."""
+
+    def __init__(self, in_channels: int, out_channels: int, config: CayleyNetConfig) -> None:
+        super().__init__()
+        self.jacobi = config.jacobi
+        self.real = FeatureLinear(in_channels, out_channels)
+        self.powers = nn.ModuleList(
+            FeatureLinear(in_channels, 2 * out_channels, bias=False) for _ in range(config.K)
+        )
+        self.coefficients = nn.Parameter(torch.zeros(()))  # the logarithm of the zoom
+
+    def forward(self, x: Tensor | SparseSignal, P: SparseSignal) -> Tensor:
+        # Horner's scheme applies C to the channels of the output, K times in all.
+        *lower, z = (lin(x) for lin in self.powers)
+        for term in reversed(lower):
+            z = term + self._cayley(z, P)
+        filtered, _ = self._cayley(z, P).chunk(2, dim=-1)
+        y: Tensor = self.real(x) + 2 * filtered
+        return y
+
+    def _cayley(self, z: Tensor, P: SparseSignal) -> Tensor:
+        h = self.coefficients.exp()
+        scale = 1 / (h * h + 1)  # 1 / (h + i) = (h - i) scale
+        zoomed = h * (z - P @ z)
+        b = _times(zoomed - _times(z, 0 * h, 1 + 0 * h), h * scale, -scale)
+        y = b
+        for _ in range(self.jacobi):
+            y = _times(P @ y, h * h * scale, -h * scale) + b
+        return y
+
+
+def _times(z: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
+    """A complex signal times a complex number."""
+    a, b = z.chunk(2, dim=-1)
+    return torch.cat([real * a - imaginary * b, real * b + imaginary * a], dim=-1)
+
+
+PEER = Peer(
+    "cayleynet",
+    "CayleyNet",
+    CayleyNet,
+    CayleyNetConfig,
+    formula="H' = s(H W_0 + 2 Re sum_k C^k H W_k), C = (h N - i)(h N + i)^-1",
+    reference="Levie, Monti, Bresson, Bronstein, TSP 2019",
+    scaling="O(K J E d + K N d^2)",
+)
