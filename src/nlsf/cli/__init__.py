@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from nlsf.cli.compare import compare
 from nlsf.cli.data import data_app
 from nlsf.cli.predict import predict
 from nlsf.cli.report import report
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(predict)
+app.command()(compare)
 app.command()(report)
 app.command()(spectrum)
 app.add_typer(data_app, name="data")
