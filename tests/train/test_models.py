@@ -2,18 +2,22 @@ import pytest
 from torch import nn
 
 from nlsf.errors import ConfigError
+from nlsf.nn.baselines import PEERS, PeerModel
 from nlsf.train.models import MODELS, find_model
 from nlsf.train.presets import default_model
 
+OURS = ["att-node", "index", "value", "graph", "pooling"]
 FITTING = {
-    "node": ["att-node", "index", "value"],
-    "graph": ["graph", "pooling"],
-    "signal": ["graph", "pooling"],
+    level: [name for name, kind in MODELS.items() if level in kind.levels]
+    for level in ("node", "graph", "signal")
 }
 
 
 def test_names():
-    assert list(MODELS) == ["att-node", "index", "value", "graph", "pooling"]
+    assert list(MODELS)[: len(OURS)] == OURS
+    assert set(PEERS) <= set(MODELS)
+    assert FITTING["node"][:3] == OURS[:3]
+    assert FITTING["graph"][:2] == FITTING["signal"][:2] == OURS[3:]
     assert all(kind.name == name and kind.summary for name, kind in MODELS.items())
 
 
@@ -42,8 +46,8 @@ def test_an_unknown_model():
 def test_defaults_build_what_the_name_says(kind):
     table = kind.resolve({})
     assert list(table) == kind.keys
-    model = kind.build(table, 5, 3)
-    assert isinstance(model, kind.module)
+    model = kind.build(table, 5, 3, kind.levels[0], 4)
+    assert isinstance(model.body if isinstance(model, PeerModel) else model, kind.module)
     assert isinstance(model, nn.Module)
     assert (model.config.in_channels, model.config.out_channels) == (5, 3)
     assert {key: getattr(model.config, key) for key in kind.fixed} == dict(kind.fixed)

@@ -70,7 +70,11 @@ class Job:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model = MODELS[self.config.model["name"]].build(
-                settings, self.dataset.num_features, self.dataset.num_outputs, self.dataset.level
+                settings,
+                self.dataset.num_features,
+                self.dataset.num_outputs,
+                self.dataset.level,
+                self.dataset.graphs[0].num_nodes,
             )
         return model.to(self.dtype)
 
@@ -78,6 +82,21 @@ class Job:
         """What the training of a split may see: its test labels are left behind."""
         y = self._targets
         return Lesson(split.train, y[split.train], split.val, y[split.val])
+
+    def solution(self, number: int) -> Tensor | None:
+        """The outputs (n, C) of a model without epochs on one of the splits.
+
+        Returns ``None`` for a model that has to be trained. Like a training, it sees its lesson,
+        and no other label.
+        """
+        kind = MODELS[self.config.model["name"]]
+        if kind.solve is None:
+            return None
+        seed = self.config.seeds[number]
+        hidden = torch.full_like(self.dataset.y, torch.nan if self.dataset.is_regression else -1)
+        data = replace(self.dataset, y=hidden, given={}, metric=self.config.metric)  # type: ignore[arg-type]
+        lesson = self.lesson(self.splits[number])
+        return kind.solve(data, lesson, self.model(seed).config, seed).to(self.dtype)
 
     def test_labels(self, split: Split) -> Tensor:
         """The labels that training has not seen; for after the selection."""

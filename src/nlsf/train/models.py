@@ -17,9 +17,10 @@ from nlsf.nn.models import (
     NodeClassifier,
     NodeClassifierConfig,
 )
+from nlsf.train.solvers import SOLVERS, Solve, Solved, Solver
 from nlsf.train.tables import Table, from_table, to_table
 
-_FROM_DATA = ("in_channels", "out_channels")
+_FROM_DATA = ("in_channels", "out_channels", "num_nodes")
 """Fields that the data decide."""
 
 
@@ -35,6 +36,7 @@ class ModelKind:
         config: its frozen dataclass of hyper-parameters.
         fixed: fields that the name stands for, and that cannot be set otherwise.
         preset: tables that go before the preset of the data.
+        solve: for a model without epochs: what finds its outputs.
     """
 
     name: str
@@ -44,6 +46,7 @@ class ModelKind:
     config: type[Any]
     fixed: Mapping[str, Any] = field(default_factory=dict)
     preset: Mapping[str, Any] = field(default_factory=dict)
+    solve: Solve | None = None
 
     def build(
         self,
@@ -51,6 +54,7 @@ class ModelKind:
         in_channels: int,
         out_channels: int,
         level: Level = "node",
+        num_nodes: int = 0,
     ) -> nn.Module:
         """The module, with new parameters.
 
@@ -59,9 +63,12 @@ class ModelKind:
             in_channels: features of the data.
             out_channels: classes, or targets of a regression.
             level: what an example is, for models that do both.
+            num_nodes: nodes of the graph, for models that belong to one.
         """
-        channels = {"in_channels": in_channels, "out_channels": out_channels}
-        config = from_table(self.config, {**settings, **self.fixed, **channels}, "model")
+        sizes = {"in_channels": in_channels, "out_channels": out_channels}
+        if self.of_one_graph:
+            sizes["num_nodes"] = num_nodes
+        config = from_table(self.config, {**settings, **self.fixed, **sizes}, "model")
         if issubclass(self.module, Body):
             return PeerModel(self.module, config, level)  # type: ignore[arg-type]
         return self.module(config)
@@ -76,11 +83,17 @@ class ModelKind:
             if key in self.fixed or key in _FROM_DATA:
                 decided = f"by the model {self.name!r}" if key in self.fixed else "by the data"
                 raise ConfigError(f"model.{key} cannot be set: it is decided {decided}.")
-        placeholder = dict.fromkeys(_FROM_DATA, 1)
+        decided_by_data = (f.name for f in fields(self.config) if f.name in _FROM_DATA)
+        placeholder = dict.fromkeys(decided_by_data, 1)
         settled = from_table(self.config, {**settings, **self.fixed, **placeholder}, "model")
         table = to_table(settled)
         _check_sizes(table)
         return {k: v for k, v in table.items() if k not in self.fixed and k not in _FROM_DATA}
+
+    @property
+    def of_one_graph(self) -> bool:
+        """Whether it has parameters for every node of the graph, and can see no other."""
+        return any(f.name == "num_nodes" for f in fields(self.config))
 
     @property
     def keys(self) -> list[str]:
@@ -141,8 +154,15 @@ def _peer(peer: Peer) -> ModelKind:
     return ModelKind(peer.name, peer.title, levels, peer.method, peer.config, preset=preset)
 
 
+def _solver(solver: Solver) -> ModelKind:
+    return ModelKind(
+        solver.name, solver.title, solver.levels, Solved, solver.config, solve=solver.solve
+    )
+
+
 MODELS: Mapping[str, ModelKind] = {
-    kind.name: kind for kind in (*_KINDS, *map(_peer, PEERS.values()))
+    kind.name: kind
+    for kind in (*_KINDS, *map(_peer, PEERS.values()), *map(_solver, SOLVERS.values()))
 }
 
 

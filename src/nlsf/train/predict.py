@@ -91,23 +91,29 @@ def predict(
             f"{folder.path} has no seed {seed}: it has {', '.join(map(str, results))}."
         )
     dataset = _checked(dataset, table, meta, folder)
+    same = fingerprint(dataset) == meta["fingerprint"]
+    kind = MODELS[table["model"]["name"]]
+    if (kind.solve is not None or kind.of_one_graph) and not same:
+        raise DataError(
+            f"The model {table['model']['name']!r} of {folder.path} knows the examples that it was "
+            f"made with, and no others: train it on {dataset.name}, or choose another model."
+        )
 
     prefix = f"{list(results).index(seed)}."
     weights = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
     settings = {k: v for k, v in table["model"].items() if k != "name"}
-    model = MODELS[table["model"]["name"]].build(
-        settings, meta["channels"][0], meta["channels"][1], meta["level"]
-    )
-    model = model.to(getattr(torch, table["training"]["dtype"]))
+    nodes = dataset.graphs[0].num_nodes
+    model = kind.build(settings, meta["channels"][0], meta["channels"][1], meta["level"], nodes)
+    dtype = getattr(torch, table["training"]["dtype"])
+    model = model.to(dtype)
     model.load_state_dict(weights)
-    dtype = next(model.parameters()).dtype
     inputs = inputs_for(model, dataset, cache=cache, dtype=dtype)
     output = evaluate(model, inputs, torch.arange(dataset.num_examples))
 
     classes = tuple(meta["classes"])
     known, y = _labels(dataset, classes, output.shape[1])
     place = "examples with a known label"
-    if fingerprint(dataset) == meta["fingerprint"] and len(known):
+    if same and len(known):
         test = _test_examples(dataset, table["protocol"], results[seed])
         if test is None:
             place += ", some of them trained on"

@@ -116,6 +116,9 @@ def preset(name: str | None, dataset: Dataset, kind: ModelKind, homophilous: boo
     if name not in PRESETS:
         raise ConfigError(unknown_name("preset", name, PRESETS))
     table: dict[str, Any] = dict(PRESETS[name])
+    if kind.solve is not None:  # it has no epochs, and compares features as they are
+        made = {} if dataset.num_features else table.get("features", {})
+        return {"features": made, "model": {}}
     model = table.get("model", {})
     table = {**table, "model": {k: v for k, v in model.items() if k in kind.keys}}
     if not kind.preset or dataset.level != "node":

@@ -21,6 +21,7 @@ from nlsf.train.job import Job
 from nlsf.train.metrics import default_metrics, interval, loss, measure
 from nlsf.train.run_folder import RunFolder
 from nlsf.train.selected import Selected, check_spec
+from nlsf.train.solution import solved
 from nlsf.train.tables import merged, parse_toml
 from nlsf.train.tensorboard import TensorBoardWriter
 from nlsf.train.versions import versions
@@ -158,8 +159,11 @@ def _trained(job: Job, folder: RunFolder, habits: _Habits) -> RunResult:
         selected = Selected.read(folder)
         for group in job.groups():
             if not selected.holds(group):
-                training = _Training(job, inputs, folder, habits, group)
-                selected.add(group, *training.run(selected.metrics_size))
+                found = solved(job, group, display)
+                if found is None:
+                    training = _Training(job, inputs, folder, habits, group)
+                    found = training.run(selected.metrics_size)
+                selected.add(group, *found)
                 selected.write(folder, job)
         # Selection is over: only from here on are test labels read.
         rows = _measure(job, inputs, selected, prepared, folder.spec)

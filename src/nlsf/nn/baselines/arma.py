@@ -50,12 +50,13 @@ class ARMA(Body):
         self.input_dropout = Dropout(config.input_dropout)
         self.dropout = Dropout(config.dropout)
         self.first, self.last = (_Mean(a, b, config) for a, b in pairwise(sizes))
+        self.first.activation = nn.ReLU()
 
     def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """Both layers; the last one without activation at its end."""
         P = graph.matrix("sym")
         h = self.first(dropped(x, self.input_dropout), P)
-        y: Tensor = self.last(self.dropout(h.relu()), P)
+        y: Tensor = self.last(self.dropout(h), P)
         return y
 
 
@@ -64,12 +65,13 @@ class _Mean(nn.Module):
 
     def __init__(self, in_channels: int, out_channels: int, config: ARMAConfig) -> None:
         super().__init__()
+        self.activation: nn.Module = nn.Identity()
         self.stacks = nn.ModuleList(
             _Stack(in_channels, out_channels, config.iterations) for _ in range(config.stacks)
         )
 
     def forward(self, x: Tensor | SparseSignal, P: SparseSignal) -> Tensor:
-        return torch.stack([stack(x, P) for stack in self.stacks]).mean(0)
+        return torch.stack([self.activation(stack(x, P)) for stack in self.stacks]).mean(0)
 
 
 class _Stack(nn.Module):

@@ -50,9 +50,12 @@ class Body(nn.Module):
     Attributes:
         together: whether `torch.func.vmap` can compute many of them at once; PyTorch Geometric's
             message passing cannot be asked to.
+        pools: whether it makes graphs of nodes itself: then ``forward(x, graph, batch)`` gives
+            (G, out_channels), and no readout follows.
     """
 
     together: ClassVar[bool] = True
+    pools: ClassVar[bool] = False
 
     def __init__(self, config: PeerConfig) -> None:
         super().__init__()
@@ -128,11 +131,15 @@ class PeerModel(nn.Module):
     ) -> Tensor:
         """The outputs; arguments as in PyTorch Geometric."""
         graph = Neighbourhood.of(edge_index, x.shape[0], edge_weight, x.dtype)
-        h: Tensor = self.body(x, graph)
         if self.head is None:
+            h: Tensor = self.body(x, graph)
             return h
         if batch is None:
             batch = torch.zeros(x.shape[0], dtype=torch.int64)
-        count = int(batch[-1]) + 1 if len(batch) else 0
-        out: Tensor = self.head(self.readout(h.relu(), batch, count))
+        if self.body.pools:
+            pooled = self.body(x, graph, batch)
+        else:
+            count = int(batch[-1]) + 1 if len(batch) else 0
+            pooled = self.readout(self.body(x, graph).relu(), batch, count)
+        out: Tensor = self.head(pooled)
         return out

@@ -42,7 +42,7 @@ class CayleyNet(Body):
 
     with complex :math:`W_k` for k > 0 and a learned zoom :math:`h > 0` a layer, which starts at 1.
     The inverse is replaced by steps of Jacobi: with :math:`P = I - N` and
-    :math:`b = (h N - i I) y / (h + i)`,
+    :math:`b = (h N - i I) z / (h + i)`, the product :math:`C z` is the limit of
 
     .. math::
         y^{(t+1)} = \frac{h}{h + i} P y^{(t)} + b, \qquad y^{(0)} = b
@@ -92,12 +92,12 @@ class _Layer(nn.Module):
 
     def _cayley(self, z: Tensor, P: SparseSignal) -> Tensor:
         h = self.coefficients.exp()
-        scale = 1 / (h * h + 1)  # 1 / (h + i) = (h - i) scale
-        zoomed = h * (z - P @ z)
-        b = _times(zoomed - _times(z, 0 * h, 1 + 0 * h), h * scale, -scale)
+        scale = 1 / (h * h + 1)
+        mix = h * h * scale, -h * scale  # h / (h + i)
+        b = _times(z, (h * h - 1) * scale, -2 * h * scale) - _times(P @ z, *mix)
         y = b
         for _ in range(self.jacobi):
-            y = _times(P @ y, h * h * scale, -h * scale) + b
+            y = _times(P @ y, *mix) + b
         return y
 
 
@@ -115,4 +115,5 @@ PEER = Peer(
     formula="H' = s(H W_0 + 2 Re sum_k C^k H W_k), C = (h N - i)(h N + i)^-1",
     reference="Levie, Monti, Bresson, Bronstein, TSP 2019",
     scaling="O(K J E d + K N d^2)",
+    training={"weight_decay": 5e-3},
 )

@@ -51,7 +51,7 @@ class ChebNetII(Body):
         angle = (torch.arange(K + 1, dtype=torch.float64) + 0.5) * math.pi / (K + 1)
         basis = torch.cos(torch.outer(torch.arange(K + 1, dtype=torch.float64), angle))
         basis[0] /= 2
-        self.interpolation = nn.Buffer((2 / (K + 1) * basis).float(), persistent=False)
+        self.interpolation = nn.Buffer(2 / (K + 1) * basis, persistent=False)
 
     def weights(self) -> Tensor:
         """(K + 1,): the coefficient of each Chebyshev polynomial, the first one halved."""

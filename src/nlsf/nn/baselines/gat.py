@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import elu
 from torch_geometric.nn import GATConv
 
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
@@ -39,6 +40,7 @@ class GAT(Body):
             \mathrm{LeakyReLU}\bigl( a^\top [W h_i \Vert W h_j] \bigr)
 
     PyTorch Geometric's ``GATConv``; the first linear map is ours, so that features may be sparse.
+    Scores have no dropout, and the weights of edges play no role.
     """
 
     together = False
@@ -46,19 +48,20 @@ class GAT(Body):
 
     def __init__(self, config: GATConfig) -> None:
         super().__init__(config)
-        d = config.hidden_channels
+        each = max(config.hidden_channels // config.heads, 1)
+        width = each * config.heads
         self.input_dropout = Dropout(config.input_dropout)
-        self.encoder = FeatureLinear(config.in_channels, d, bias=False)
-        each = max(d // config.heads, 1)
-        options = {"negative_slope": config.slope}
-        self.first = GATConv(d, each, heads=config.heads, **options)
+        self.encoder = FeatureLinear(config.in_channels, width, bias=False)
+        nn.init.xavier_uniform_(self.encoder.weight)
+        self.first = GATConv(width, each, heads=config.heads, negative_slope=config.slope)
+        self.first.lin = nn.Identity()  # the encoder is in its place
         self.dropout = Dropout(config.dropout)
-        self.last = GATConv(each * config.heads, config.out_channels, heads=1, **options)
+        self.last = GATConv(width, config.out_channels, negative_slope=config.slope)
 
     def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """Both layers."""
         h = self.encoder(dropped(x, self.input_dropout))
-        h = self.first(h, graph.edge_index).relu()
+        h = elu(self.first(h, graph.edge_index))
         y: Tensor = self.last(self.dropout(h), graph.edge_index)
         return y
 

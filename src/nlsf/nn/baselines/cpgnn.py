@@ -1,0 +1,79 @@
+"""Beliefs that a learned matrix of compatible classes carries along edges: `CPGNN`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.nn.baselines.base import Body, Peer, PeerConfig
+from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.dropout import Dropout
+from nlsf.nn.feature_linear import FeatureLinear, dropped
+from nlsf.nn.sparse_signal import SparseSignal
+
+
+@dataclass(frozen=True)
+class CPGNNConfig(PeerConfig):
+    """Settings of `CPGNN`.
+
+    Attributes:
+        rounds: how many times beliefs are passed on.
+    """
+
+    rounds: int = 2
+
+    search: ClassVar = {"rounds": (1, 2)}
+
+
+class CPGNN(Body):
+    r"""CPGNN with a multilayer perceptron as its prior (Zhu et al., AAAI 2021, equations 2 to 5).
+
+    .. math::
+        B_0 = \mathrm{softmax}(\mathrm{MLP}(X)) - \tfrac{1}{C}, \qquad
+        B_k = B_0 + A B_{k-1} \bar H
+
+    with one row and one column of :math:`\bar H` a class: how much more, or less, than by chance a
+    class is next to another. Two things differ from the paper, which estimates the first
+    :math:`\bar H` from training labels and a prior trained before: here it starts as
+    :math:`I - 1/C`, classes next to their own, and is learned from there. And where the paper adds
+    the sums of its rows to the loss, to pull them to zero, here they are zero.
+    """
+
+    config: CPGNNConfig
+
+    def __init__(self, config: CPGNNConfig) -> None:
+        super().__init__(config)
+        self.input_dropout = Dropout(config.input_dropout)
+        self.encoder = FeatureLinear(config.in_channels, config.hidden_channels)
+        self.dropout = Dropout(config.dropout)
+        self.last = nn.Linear(config.hidden_channels, config.out_channels)
+        self.coefficients = nn.Parameter(torch.eye(config.out_channels))
+
+    def compatibility(self) -> Tensor:
+        r"""The matrix :math:`\bar H` (C, C), whose rows have the sum 0."""
+        return self.coefficients - self.coefficients.mean(-1, keepdim=True)
+
+    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """Prior and all rounds."""
+        A, H = graph.matrix("adjacency"), self.compatibility()
+        h = self.dropout(self.encoder(dropped(x, self.input_dropout)).relu())
+        prior: Tensor = self.last(h).softmax(-1) - 1 / self.config.out_channels
+        beliefs = prior
+        for _ in range(self.config.rounds):
+            beliefs = prior + A @ (beliefs @ H)
+        return beliefs
+
+
+PEER = Peer(
+    "cpgnn",
+    "CPGNN",
+    CPGNN,
+    CPGNNConfig,
+    formula="B' = B0 + A B H, B0 = softmax(MLP(X)) - 1/C",
+    reference="Zhu et al., AAAI 2021",
+    scaling="O(E C K + N d^2), C classes",
+    levels=("node",),
+)

@@ -1,0 +1,101 @@
+"""Neighbours at one and at two steps, kept apart: `H2GCN`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.nn.baselines.base import Body, Peer, PeerConfig
+from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.dropout import Dropout
+from nlsf.nn.feature_linear import FeatureLinear, dropped
+from nlsf.nn.sparse_signal import SparseSignal
+
+_two_steps: WeakKeyDictionary[Neighbourhood, SparseSignal] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class H2GCNConfig(PeerConfig):
+    """Settings of `H2GCN`.
+
+    Attributes:
+        rounds: how many rounds of aggregation.
+    """
+
+    rounds: int = 2
+
+    search: ClassVar = {"rounds": (1, 2), "dropout": (0.0, 0.5)}
+
+
+class H2GCN(Body):
+    r"""H2GCN (Zhu et al., NeurIPS 2020, equations 5 to 7).
+
+    .. math::
+        R_0 = \mathrm{ReLU}(X W_e), \qquad
+        R_k = [\bar A_1 R_{k-1} \,\Vert\, \bar A_2 R_{k-1}], \qquad
+        Y = [R_0 \Vert \dots \Vert R_K] W_c
+
+    with :math:`\bar A_s = D_s^{-1/2} A_s D_s^{-1/2}` and :math:`A_s` the pairs of nodes at a
+    distance of exactly s: a node is in neither neighbourhood of itself. The widths double in every
+    round. Pairs at distance 2 have no weight.
+    """
+
+    config: H2GCNConfig
+
+    def __init__(self, config: H2GCNConfig) -> None:
+        super().__init__(config)
+        d = config.hidden_channels
+        self.input_dropout = Dropout(config.input_dropout)
+        self.encoder = FeatureLinear(config.in_channels, d)
+        self.dropout = Dropout(config.dropout)
+        self.last = nn.Linear(d * (2 ** (config.rounds + 1) - 1), config.out_channels)
+
+    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """All rounds."""
+        one, two = graph.matrix("sym"), two_steps(graph)
+        found = [self.encoder(dropped(x, self.input_dropout)).relu()]
+        for _ in range(self.config.rounds):
+            found.append(torch.cat([one @ found[-1], two @ found[-1]], dim=-1))
+        y: Tensor = self.last(self.dropout(torch.cat(found, dim=-1)))
+        return y
+
+
+def two_steps(graph: Neighbourhood) -> SparseSignal:
+    r"""The matrix :math:`D_2^{-1/2} A_2 D_2^{-1/2}` of pairs at distance 2, (N, N).
+
+    It is computed once for a graph, and kept for as long as the graph is.
+    """
+    if graph not in _two_steps:
+        edges = _pairs_at_distance_two(graph.edge_index, graph.num_nodes)
+        pairs = Neighbourhood(edges, graph.num_nodes, dtype=graph.dtype)
+        _two_steps[graph] = pairs.matrix("sym")
+    return _two_steps[graph]
+
+
+def _pairs_at_distance_two(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """Both directions of each pair, (2, E2)."""
+    import numpy as np
+    from scipy.sparse import csr_array, eye_array
+
+    row, column = edge_index.numpy()
+    shape = (num_nodes, num_nodes)
+    A = csr_array((np.ones(len(row), dtype=bool), (row, column)), shape=shape)
+    nearer = A + eye_array(num_nodes, dtype=bool, format="csr")
+    reached = A @ A
+    pairs = (reached > nearer).tocoo()
+    return torch.from_numpy(np.stack([pairs.row, pairs.col]).astype(np.int64))
+
+
+PEER = Peer(
+    "h2gcn",
+    "H2GCN",
+    H2GCN,
+    H2GCNConfig,
+    formula="R' = [A1 R | A2 R], Y = [R0 | ... | RK] W",
+    reference="Zhu et al., NeurIPS 2020",
+    scaling="O(E2 d 2^K + N d^2), E2 pairs of nodes at distance at most 2",
+)

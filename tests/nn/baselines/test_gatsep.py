@@ -1,0 +1,28 @@
+import torch
+from torch.nn.functional import gelu
+
+from nlsf.nn.baselines.gatsep import GATSep, GATSepConfig
+from nn.baselines.spatial import F64, C, F, N, additive_attention, made, small_graph
+
+
+def test_gat_sep_is_its_formula():
+    graph, x, A = small_graph()
+    model = made(GATSep, GATSepConfig(F, C, 8, heads=2))
+    h = gelu(model.encoder(x))
+    for norm, part in zip(model.norms, model.parts, strict=True):
+        n = norm(h)
+        both = torch.cat([n, additive_attention(part.conv, part.conv.lin(n), A)], dim=1)
+        h = h + part.network.second(gelu(part.network.first(both)))
+    torch.testing.assert_close(model(x, graph), model.last(model.last_norm(h)))
+
+
+def test_a_node_does_not_attend_to_itself():
+    graph, _, _ = small_graph()
+    layer = made(GATSep, GATSepConfig(F, C, 8, heads=2)).parts[0]
+    h = torch.randn(N, 8, dtype=F64)
+    assert not layer.conv(h, graph.edge_index)[N - 1].any()
+
+
+def test_the_heads_reach_pytorch_geometric():
+    conv = GATSep(GATSepConfig(F, C, 12, heads=3)).parts[0].conv
+    assert (conv.heads, conv.out_channels, conv.add_self_loops) == (3, 4, False)
