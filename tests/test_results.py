@@ -49,3 +49,14 @@ def test_rows_are_of_one_run_with_its_settings(path):
     assert {row["spec"] for row in rows} == {spec}
     assert [row["seed"] for row in rows] == list(range(10))
     assert all(row["versions"]["torch"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "results" / "baselines").glob("*.jsonl")), ids=lambda path: path.stem
+)
+def test_the_table_of_peers_is_made_from_rows(path):
+    rows = rows_of(path)
+    mean, half = interval([100 * row["test_accuracy"] for row in rows])
+    lines = (ROOT / "docs" / "baselines.md").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith(f"| `{rows[0]['model']}` ")]
+    assert f"| {mean:.1f} +- {half:.1f} |" in line

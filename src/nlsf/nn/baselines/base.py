@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -40,7 +41,7 @@ class PeerConfig:
     """The values that the method's own paper, or the NLSF paper, searches."""
 
 
-class Body(nn.Module):
+class Body(nn.Module, ABC):
     """A method: from features and a graph to one vector a node.
 
     A subclass takes its config and implements ``forward(x, graph)``, (N, in_channels) to
@@ -61,9 +62,9 @@ class Body(nn.Module):
         super().__init__()
         self.config = config
 
+    @abstractmethod
     def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """The outputs (N, out_channels)."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
