@@ -103,8 +103,8 @@ def test_options():
     assert load("digits", neighbors=3).graphs[0].num_edges < load("digits").graphs[0].num_edges
     with pytest.raises(ConfigError, match=r"'neighbours'\. Did you mean 'neighbors'\?"):
         load("digits", neighbours=3)
-    with pytest.raises(ConfigError, match="digits-grid has no options, so not 'size'"):
-        load("digits-grid", size=3)
+    with pytest.raises(ConfigError, match="digits-graphs has no options, so not 'size'"):
+        load("digits-graphs", size=3)
 
 
 def test_missing_files_are_named(tmp_path):

@@ -208,3 +208,43 @@ def test_standardization_needs_features_that_fit(x):
     config = fit(FeatureConfig(zscore=True), graphs(star(4, x)))
     with pytest.raises(ConfigError, match="4 numbers for the 2 features of toy"):
         with_features(graphs(star(4, x[:, :2])), config)
+
+
+def node_set(graph):
+    y = torch.zeros(graph.num_nodes, dtype=torch.int64)
+    return Dataset("toy", "node", (graph,), y, classes=("a",))
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_links_are_rows_of_the_adjacency_matrix(x, layout, weighted):
+    graph = star(4, csr(x) if layout == "sparse" else x)
+    if weighted:
+        graph.edge_weight = torch.arange(1.0, 9.0)
+    A = torch.zeros(5, 5)
+    A[tuple(graph.edge_index)] = graph.edge_weight if weighted else torch.ones(8)
+    assert apply(node_set(graph), adjacency="only").graphs[0].x.to_dense().equal(A)
+    both = apply(node_set(graph), adjacency="add", row_normalize=True, constant=True)
+    shares = x / x.abs().sum(1, keepdim=True).clamp(min=1e-30)
+    expected = torch.cat([shares, A, torch.ones(5, 1)], dim=1)
+    torch.testing.assert_close(both.graphs[0].x, expected)
+
+
+def test_links_that_go_out_are_taken_where_they_are_known(x):
+    graph = star(4, x)
+    graph.adj_out = csr(torch.ones(5, 5).triu(1))
+    assert (
+        apply(node_set(graph), adjacency="only")
+        .graphs[0]
+        .x.to_dense()
+        .equal(torch.ones(5, 5).triu(1))
+    )
+
+
+def test_links_need_one_graph(x):
+    with pytest.raises(ConfigError, match="one graph with labelled nodes"):
+        apply(graphs(star(4, x)), adjacency="add")
+    with pytest.raises(ConfigError, match=r"adjacency must be one of .* not 'rows'"):
+        FeatureConfig(adjacency="rows")
+    with pytest.raises(ConfigError, match="exclude each other"):
+        apply(node_set(star(4, x)), adjacency="add", zscore=True)

@@ -20,6 +20,7 @@ from nlsf.data import generators
 from nlsf.data.dataset import Dataset
 from nlsf.data.digit_images import digit_images
 from nlsf.data.digit_images import digits as nearest_digits
+from nlsf.data.grid import pixel_grid
 from nlsf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -38,13 +39,15 @@ def digits(entry: Entry, paths: Sequence[Path], *, neighbors: int = 10) -> Datas
     return Dataset(entry.name, "node", (graph,), data.y, classes=_DIGITS, metric=entry.metric)
 
 
-def digits_grid(entry: Entry, paths: Sequence[Path]) -> Dataset:
-    """Signal level: images as signals (1797, 64, 1) on the 8 x 8 grid, each pixel joined to 4."""
+def digits_grid(
+    entry: Entry, paths: Sequence[Path], *, noise: float = 0.0, noise_seed: int = 0
+) -> Dataset:
+    """Signal level: images as signals (1797, 64, 1) on the 8 x 8 grid, each pixel joined to 4.
+
+    ``noise`` perturbs the grid's edges; see `nlsf.data.grid.pixel_grid`.
+    """
     images, y = digit_images()
-    pixel = torch.arange(64).reshape(8, 8)
-    right = torch.stack([pixel[:, :-1].flatten(), pixel[:, 1:].flatten()])
-    down = torch.stack([pixel[:-1].flatten(), pixel[1:].flatten()])
-    graph = Data(edge_index=_both_directions(torch.cat([right, down], dim=1)), num_nodes=64)
+    graph = pixel_grid(8, 8, noise, noise_seed)
     return Dataset(
         entry.name,
         "signal",

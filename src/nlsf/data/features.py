@@ -1,4 +1,4 @@
-"""What nodes know about themselves: own features, a constant, their degree."""
+"""What nodes know about themselves: own features, their links, a constant, their degree."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
+from nlsf.data.sparse_rows import adjacency_rows, side_by_side
 from nlsf.errors import ConfigError
 
 DegreeFeatures = Literal["none", "scaled", "one-hot"]
+AdjacencyFeatures = Literal["none", "add", "only"]
 
 _MAX_ONE_HOT = 511
 _MAX_DENSE_ENTRIES = 10**8
@@ -22,13 +24,16 @@ _MAX_DENSE_ENTRIES = 10**8
 
 @dataclass(frozen=True)
 class FeatureConfig:
-    """Which channels a model sees, in this order: own features, constant, degree.
+    """Which channels a model sees, in this order: own features, links, constant, degree.
 
     Attributes:
         row_normalize: divide the own features of each node by the sum of their absolute values.
         zscore: shift and scale each own feature to mean 0 and deviation 1 over all nodes.
         center: those means, one a feature; empty until `fit` fills them in.
         scale: those deviations.
+        adjacency: ``"add"`` the node's row of the adjacency matrix to its own features, or take it
+            as the ``"only"`` ones: N channels, so that a model belongs to this one graph. Where the
+            data know the direction of links, a row holds those that go out.
         constant: add a channel of ones.
         degree: add the degree: ``"scaled"``, one channel, degree / max_degree; ``"one-hot"``,
             max_degree + 1 channels; larger degrees count as max_degree.
@@ -39,6 +44,7 @@ class FeatureConfig:
     zscore: bool = False
     center: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
+    adjacency: AdjacencyFeatures = "none"
     constant: bool = False
     degree: DegreeFeatures = "none"
     max_degree: int | None = None
@@ -53,9 +59,11 @@ class FeatureConfig:
             raise ConfigError(
                 "features.center and features.scale must be of one length, the scales above 0."
             )
-        if self.degree not in get_args(DegreeFeatures):
-            names = ", ".join(repr(name) for name in get_args(DegreeFeatures))
-            raise ConfigError(f"features.degree must be one of {names}, not {self.degree!r}.")
+        for name, kinds in (("degree", DegreeFeatures), ("adjacency", AdjacencyFeatures)):
+            value, known = getattr(self, name), get_args(kinds)
+            if value not in known:
+                names = ", ".join(repr(one) for one in known)
+                raise ConfigError(f"features.{name} must be one of {names}, not {value!r}.")
         if self.max_degree is not None:
             if type(self.max_degree) is not int or self.max_degree < 1:
                 raise ConfigError(
@@ -106,6 +114,8 @@ def with_features(dataset: Dataset, config: FeatureConfig) -> Dataset:
     if config.degree != "none" and config.max_degree is None:
         raise ConfigError("features.max_degree is not known yet: fit the features first.")
     added = config.constant or config.degree != "none"
+    if config.adjacency != "none":
+        dataset = _with_links(dataset, config)
     if dataset.num_features == 0 and not added:
         raise ConfigError(
             f'{dataset.name} has no node features: set features.degree = "one-hot", '
@@ -124,6 +134,8 @@ def with_features(dataset: Dataset, config: FeatureConfig) -> Dataset:
         new = _new_channels(dataset.graphs[0], config)
         repeated = new.expand(dataset.signals.shape[0], -1, -1)
         return dataclasses.replace(dataset, signals=torch.cat([dataset.signals, repeated], dim=-1))
+    if config.adjacency != "none":
+        config = dataclasses.replace(config, row_normalize=False)
     if not (added or config.row_normalize or config.zscore):
         return dataset
     graphs = tuple(_with_features(graph, config, dataset.name) for graph in dataset.graphs)
@@ -142,6 +154,24 @@ def _with_features(graph: Data, config: FeatureConfig, name: str) -> Data:
     result = copy.copy(graph)
     result.x = x
     return result
+
+
+def _with_links(dataset: Dataset, config: FeatureConfig) -> Dataset:
+    """Rows of the adjacency matrix, sparse, as features; own ones are normalised before."""
+    if dataset.level != "node" or len(dataset.graphs) != 1:
+        raise ConfigError(
+            f"features.adjacency needs one graph with labelled nodes, which {dataset.name} is not."
+        )
+    if config.zscore:
+        raise ConfigError("features.adjacency and features.zscore exclude each other.")
+    graph = copy.copy(dataset.graphs[0])
+    x = cast("Tensor | None", graph.x)
+    if config.adjacency == "only" or x is None:
+        graph.x = adjacency_rows(graph)
+    else:
+        own = _row_normalized(x) if config.row_normalize else x
+        graph.x = side_by_side(own, adjacency_rows(graph))
+    return dataclasses.replace(dataset, graphs=(graph,))
 
 
 def _needs_own(dataset: Dataset, what: str) -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nlsf.data.dataset import Split
+from nlsf.data.sparse_rows import sparse_csr
 from nlsf.errors import FormatError
 
 PARTS = ("train", "val", "test")
@@ -92,21 +92,6 @@ def numbers(source: str, field: str, array: NDArray[Any]) -> NDArray[np.float32]
         raise FormatError(f"{source}: {field!r} holds {array.dtype} values; expected numbers.")
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(array, dtype=np.float32)
-
-
-def sparse_csr(matrix: Any) -> Tensor:
-    """A SciPy matrix as ``torch.sparse_csr`` in float32."""
-    matrix = matrix.tocsr()
-    matrix.sum_duplicates()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr.astype(np.int64)),
-            torch.from_numpy(matrix.indices.astype(np.int64)),
-            torch.from_numpy(matrix.data.astype(np.float32)),
-            size=matrix.shape,
-            check_invariants=True,
-        )
 
 
 def classes(

@@ -17,6 +17,7 @@ from nlsf.data.edges import undirected
 from nlsf.data.readers import _checks
 from nlsf.data.readers._files import ending, need
 from nlsf.data.readers._mat import read_mat
+from nlsf.data.sparse_rows import sparse_csr
 from nlsf.errors import FormatError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def read_network(path: Path, *, name: str, metric: Metric = "accuracy") -> Datas
             f"{path}: the gender of node {node} in 'local_info' is {gender[node]}; expected 0, 1 "
             "or 2."
         )
-    x = _checks.sparse_csr(_one_hot(path, np.delete(info, _GENDER, axis=1)))
+    x = sparse_csr(_one_hot(path, np.delete(info, _GENDER, axis=1)))
     graph = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
     return Dataset(
         name=name,

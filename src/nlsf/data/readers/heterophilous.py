@@ -14,6 +14,7 @@ from nlsf.data.dataset import Dataset
 from nlsf.data.edges import undirected
 from nlsf.data.readers import _checks
 from nlsf.data.readers._files import need, read_npz
+from nlsf.data.sparse_rows import sparse_csr
 from nlsf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def read(entry: Entry, paths: Sequence[Path], *, directed: bool = False) -> Data
         out = sparse.csr_array((ones, (start, end)), shape=(num_nodes, num_nodes))
         out.sum_duplicates()
         out.data[:] = 1.0
-        graph.adj_out = _checks.sparse_csr(out)
+        graph.adj_out = sparse_csr(out)
     masks = {field: arrays[field] for field in _MASKS}
     return Dataset(
         name=entry.name,

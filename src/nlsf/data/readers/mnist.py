@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch_geometric.data import Data
 
 from nlsf.data.archive import gunzip
 from nlsf.data.dataset import Dataset, Split
-from nlsf.data.edges import undirected
+from nlsf.data.grid import pixel_grid
 from nlsf.data.readers._files import ending
 from nlsf.errors import ConfigError, FormatError
 
@@ -26,7 +24,14 @@ _CLASSES = 10
 _MAX_BYTES = 1 << 27
 
 
-def read(entry: Entry, paths: Sequence[Path], *, subset: int | None = None) -> Dataset:
+def read(
+    entry: Entry,
+    paths: Sequence[Path],
+    *,
+    subset: int | None = None,
+    noise: float = 0.0,
+    noise_seed: int = 0,
+) -> Dataset:
     """Grey values in [0, 1] of n images, (n, 784, 1), on the 28 x 28 grid.
 
     The examples are the training images, then the test images. The split ``"public"`` tests on the
@@ -36,6 +41,8 @@ def read(entry: Entry, paths: Sequence[Path], *, subset: int | None = None) -> D
         entry: names the data set.
         paths: the four ``*-ubyte.gz`` files, in any order.
         subset: take the first so many training images and a sixth as many test images.
+        noise: of the grid's edges; see `nlsf.data.grid.pixel_grid`.
+        noise_seed: of that noise.
     """
     if subset is not None and subset < _CLASSES:
         raise ConfigError(f"'subset' is {subset}; take at least {_CLASSES} images.")
@@ -51,7 +58,7 @@ def read(entry: Entry, paths: Sequence[Path], *, subset: int | None = None) -> D
     number = torch.arange(len(images))
     last = len(train) - len(train) // 6
     split = Split(number[:last], number[last : len(train)], number[len(train) :], "public")
-    graph = Data(edge_index=_grid(rows, columns), num_nodes=rows * columns)
+    graph = pixel_grid(rows, columns, noise, noise_seed)
     return Dataset(
         name=entry.name,
         level="signal",
@@ -94,11 +101,3 @@ def _idx(path: Path, ndim: int) -> NDArray[np.uint8]:
             f"{len(content) - header:,}."
         )
     return np.frombuffer(content, dtype=np.uint8, offset=header).reshape(shape)
-
-
-def _grid(rows: int, columns: int) -> Tensor:
-    """Each pixel joined to those left, right, above and below it; borders do not wrap around."""
-    pixel = np.arange(rows * columns).reshape(rows, columns)
-    start = np.concatenate([pixel[:, :-1].ravel(), pixel[:-1].ravel()])
-    end = np.concatenate([pixel[:, 1:].ravel(), pixel[1:].ravel()])
-    return undirected(start, end, rows * columns)
