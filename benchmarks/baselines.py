@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "results" / "baselines"
 TIMES = Path(__file__).parent / "results" / "baselines.jsonl"
 SETS = ("Cora", "Squirrel")
-OURS = ("att-node", "value")
+OURS = ("att-node", "value", "linear-node")
 
 
 def names() -> list[str]:

@@ -20,7 +20,18 @@ MAY_USE = {
     "plotting": {"errors", "spectral"},
     "train": {"errors", "spectral", "nn", "data"},
     "report": {"errors", "spectral", "nn", "data", "train"},
-    "cli": {"errors", "spectral", "nn", "transforms", "data", "train", "plotting", "report"},
+    "experiments": {"errors", "spectral", "nn", "data", "train"},
+    "cli": {
+        "errors",
+        "spectral",
+        "nn",
+        "transforms",
+        "data",
+        "train",
+        "plotting",
+        "report",
+        "experiments",
+    },
 }
 
 

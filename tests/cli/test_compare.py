@@ -1,4 +1,7 @@
 import csv
+import shlex
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -6,6 +9,7 @@ from typer.testing import CliRunner
 
 from nlsf import cli
 from nlsf.cli import app
+from nlsf.errors import ConfigError
 from nlsf.report.ranking import ranking
 from nlsf.train.run_folder import RunFolder
 
@@ -55,13 +59,96 @@ def test_folders_are_numbered(run, tmp_path):
     assert (tmp_path / "runs" / "compare-csbm-001" / "comparison.csv").exists()
 
 
-def test_a_model_that_fails_does_not_stop_the_others(run, tmp_path):
+def rows_of(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return {row["model"]: row for row in csv.DictReader(file)}
+
+
+def test_a_model_that_fails_does_not_stop_the_others_and_says_why(run, tmp_path):
     (tmp_path / "c" / "gcn").mkdir(parents=True)
     (tmp_path / "c" / "gcn" / "stray").write_text("in the way")
     done = run("csbm", "-m", "gcn,mlp", "-n", "1", "-o", "c", *SMALL)
     assert done.exit_code == 1
-    assert "gcn: c/gcn is not empty" in done.output
+    reason = "c/gcn is not empty: choose another --output."
+    assert f"gcn: {reason}" in done.output
     assert (tmp_path / "c" / "mlp" / "results.jsonl").exists()
+    rows = rows_of(tmp_path / "c" / "comparison.csv")
+    assert (rows["mlp"]["status"], rows["mlp"]["reason"]) == ("finished", "")
+    assert (rows["gcn"]["status"], rows["gcn"]["reason"]) == ("failed", reason)
+    assert reason in (tmp_path / "c" / "comparison.html").read_text()
+
+
+def test_all_models_may_fail(run, tmp_path):
+    for name in ("gcn", "mlp"):
+        (tmp_path / "c" / name).mkdir(parents=True)
+        (tmp_path / "c" / name / "stray").write_text("in the way")
+    done = run("csbm", "-m", "gcn,mlp", "-n", "1", "-o", "c", *SMALL)
+    assert done.exit_code == 1
+    assert "Failed: gcn, mlp." in done.output
+    statuses = [row["status"] for row in rows_of(tmp_path / "c" / "comparison.csv").values()]
+    assert statuses == ["failed", "failed"]
+    assert (tmp_path / "c" / "comparison.html").exists()
+
+
+def test_means_and_differences_have_their_intervals(run, tmp_path):
+    done = run("csbm", "-m", "gcn,majority", "-n", "3", "-o", "c", *SMALL)
+    best, worst = (row for row in rows_of(tmp_path / "c" / "comparison.csv").values())
+    percent = {
+        key: 100 * float(value) for key, value in worst.items() if key[-3:] in ("est", "_95")
+    }
+    assert f"{percent['test']:.2f} +- {percent['test_95']:.2f}" in done.output
+    behind = 100 * float(worst["behind_first"])
+    assert f"{behind:+.2f} +- {percent['behind_95']:.2f}" in done.output
+    assert float(best["behind_first"]) == 0
+
+
+def test_other_settings_are_not_mixed_with_what_is_kept(run, tmp_path):
+    assert run("csbm", "-m", "gcn,mlp", "-n", "2", "-o", "c", *SMALL).exit_code == 0
+    before = (tmp_path / "c" / "comparison.csv").read_bytes()
+    done = run("csbm", "-m", "sage,mlp", "-n", "3", "-o", "c", *SMALL)
+    assert isinstance(done.exception, ConfigError)
+    assert "c/mlp was started with seeds = [0, 1], but now [0, 1, 2]" in str(done.exception)
+    assert not (tmp_path / "c" / "sage").exists()  # refused before anything was trained
+    assert (tmp_path / "c" / "comparison.csv").read_bytes() == before
+
+
+def test_where_one_is_and_of_how_many(run):
+    loud = [word for word in SMALL if word != "-q"]
+    lines = run("csbm", "-m", "gcn,mlp", "-n", "1", *loud).output.splitlines()
+    places = [line for line in lines if line.startswith("model ")]
+    assert [line.split(",")[0] for line in places] == ["model 1 of 2: gcn", "model 2 of 2: mlp"]
+    assert all(line.endswith(" elapsed") for line in places)
+    assert "model 1" not in run("csbm", "-m", "gcn,mlp", "-n", "1", *SMALL).output
+
+
+def test_an_interrupted_comparison_says_how_to_go_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = ["--set", "data.num_nodes=120", "--set", "epochs=100000", "--set", "patience=100000"]
+    words = ["compare", "csbm", "-m", "majority,mlp", "-n", "2", *settings, "-o", "my c"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nlsf.cli", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        for line in process.stdout:
+            if line.startswith("epoch "):
+                process.send_signal(signal.SIGINT)
+                break
+        said = process.stdout.read()
+        assert process.wait(timeout=60) == 1
+    finally:
+        process.kill()
+        process.stdout.close()
+    assert "Traceback" not in said
+    again = said.split("Go on with ")[1].strip()
+    assert shlex.split(again)[1:] == [
+        *("compare", "csbm", "--models", "majority,mlp", "--seeds", "2", *settings),
+        *("--output", "my c"),
+    ]
+    assert (tmp_path / "my c" / "majority" / "results.jsonl").exists()
+    assert not (tmp_path / "my c" / "mlp" / "results.jsonl").exists()
 
 
 @pytest.mark.parametrize(

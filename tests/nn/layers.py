@@ -49,6 +49,7 @@ SMOOTH = {"hidden": 3, "activation": "tanh"}
 LAYERS = {
     "node": lambda: NodeNLSF(2, 2, IndexBands(9), start="heat", **SMOOTH),
     "node, bandwise": lambda: NodeNLSF(2, 3, UniformBands(4), None, "bandwise", **SMOOTH),
+    "node, constant": lambda: NodeNLSF(2, 3, UniformBands(4), None, "constant"),
     "node, full": lambda: NodeNLSF(2, 2, IndexBands(3), None, "full", start="ppr", **SMOOTH),
     "node, lead": lambda: NodeNLSF(2, 3, IndexBands(9), complement=False, **SMOOTH),
     "node, L_1": lambda: NodeNLSF(2, 2, IndexBands(3), norm=1.0, normalize=True, **SMOOTH),

@@ -12,8 +12,10 @@ FORMS = [
     *itertools.product(("diagonal", "bandwise"), ("shared", "channelwise", "mixing")),
     ("full", "mixing"),
 ]
+CONSTANT = [("constant", "shared"), ("constant", "channelwise")]
 STARTS = ["all-pass", "heat", "ppr", "high-pass", "random"]
-every_form = pytest.mark.parametrize(("name", "sharing"), FORMS)
+every_form = pytest.mark.parametrize(("name", "sharing"), [*FORMS, *CONSTANT])
+every_network = pytest.mark.parametrize(("name", "sharing"), FORMS)
 
 
 def gains(start, shape=(B,)):
@@ -69,7 +71,7 @@ def test_a_random_start_is_additive_whatever_is_asked(name, sharing):
     assert not Response(name, B, D, sharing=sharing, start=Start("random")).multiplicative
 
 
-@every_form
+@every_network
 def test_relative_norms_do_not_see_the_scale(name, sharing):
     norms, h = signal(B, D).abs(), gains("ppr")
     blind, sighted = (
@@ -83,7 +85,7 @@ def test_relative_norms_do_not_see_the_scale(name, sharing):
     assert zero.grad.isfinite().all()
 
 
-@every_form
+@every_network
 def test_what_each_output_sees(name, sharing):
     """The matrix of which coefficient depends on which norm says what a form shares."""
     response = randomised(Response(name, B, D, D, sharing=sharing, relative=False, depth=1))
@@ -122,7 +124,10 @@ def test_reset_returns_to_the_start():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"name": "dense"}, "response must be one of diagonal, bandwise, full, not 'dense'"),
+        (
+            {"name": "dense"},
+            "response must be one of diagonal, bandwise, full, constant, not 'dense'",
+        ),
         ({"sharing": "none"}, "sharing must be one of shared, channelwise, mixing, not 'none'"),
         ({"mode": "affine"}, "mode must be one of multiplicative, additive, not 'affine'"),
     ],
@@ -142,3 +147,13 @@ def test_absurd_sizes_are_refused_with_their_number_and_a_way_out():
     Response("diagonal", 30, 1433)
     with pytest.raises(ModelError, match="sharing='shared'"):
         Response("diagonal", 300, 1433, sharing="mixing")
+
+
+@pytest.mark.parametrize("sharing", ["shared", "channelwise"])
+def test_a_constant_response_does_not_look_at_the_signal(sharing):
+    response = randomised(Response("constant", B, D, sharing=sharing))
+    h = gains("heat")
+    first, second = (response(signal(B, D, seed=seed).abs(), h) for seed in (0, 1))
+    assert torch.equal(first, second)
+    assert (first.std(1) > 0).any() == (sharing == "channelwise")
+    assert not torch.allclose(first, h[:, None].expand(B, D))

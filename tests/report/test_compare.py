@@ -206,6 +206,26 @@ def test_a_name_is_shown_not_run(runs, tmp_path):
     assert "&lt;script&gt;alert(1)" in html
 
 
+def test_models_without_a_result_are_listed_with_their_reason(runs):
+    failed = {"gat": "The loss is nan.", "<b>": "Nothing <i>fits</i>."}
+    page = comparison_page([runs["a"].folder, runs["b"].folder], failed)
+    headings = [heading for heading, _, _ in page._sections]
+    assert headings[:2] == ["Overview", "Failed"]
+    table = charts(page, DataTable)["Models without a result"]
+    assert table.rows == [["gat", "The loss is nan."], ["<b>", "Nothing <i>fits</i>."]]
+    assert [row[0] for row in charts(page, DataTable)["All runs"].rows] == ["a", "b"]
+    assert "<i>fits" not in page.html()
+    assert "Failed" not in [heading for heading, _, _ in page_of(runs, "ab")._sections]
+
+
+def test_one_run_and_a_failure_are_a_page_and_failures_alone_are_one(runs):
+    one = comparison_page([runs["a"].folder], {"gat": "It fell."})
+    assert "Differences need two finished runs." in [text for _, text, _ in one._sections]
+    none = comparison_page([], {"gat": "It fell.", "gcn": "It fell too."})
+    assert [heading for heading, _, _ in none._sections] == ["Failed"]
+    assert "It fell too." in none.html()
+
+
 def test_two_runs_are_needed(runs):
     with pytest.raises(ConfigError, match="at least two runs"):
         page_of(runs, "aa")

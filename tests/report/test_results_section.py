@@ -122,3 +122,29 @@ def test_groups_that_trained_one_after_the_other_add_up(many):
     rows = [{**many.results[0], "seconds": 2.0}, {**many.results[1], "seconds": 3.0}]
     (bars,) = timing_charts(dataclasses.replace(many, results=rows))
     assert bars.series[0][1][1] == 5.0
+
+
+def test_the_cost_is_told(many):
+    rows = [
+        {**many.results[0], "seconds": 2.0, "cpu_seconds": 70.0, "peak_memory": 10**9},
+        {**many.results[1], "seconds": 2.0, "cpu_seconds": 70.0, "peak_memory": 10**9},
+        {**many.results[2], "seconds": 3.0, "cpu_seconds": 5.0, "peak_memory": 2 * 10**9},
+    ]
+    (bars,) = timing_charts(dataclasses.replace(many, results=rows))
+    assert "The processors worked 1 min 15 s for it" in bars.caption  # once a group
+    assert "at most 2,000 MB of memory" in bars.caption
+
+
+def test_a_cost_that_was_not_kept_is_not_told(many):
+    kept = [{k: v for k, v in r.items() if k != "cpu_seconds"} for r in many.results]
+    (bars,) = timing_charts(dataclasses.replace(many, results=kept))
+    assert "processors" not in bars.caption
+    assert "MB of memory" in bars.caption
+    unknown = [{**r, "cpu_seconds": None, "peak_memory": None} for r in many.results]
+    (bars,) = timing_charts(dataclasses.replace(many, results=unknown))
+    assert "processors" not in bars.caption
+    assert "memory" not in bars.caption
+    # A resumed run of an older version knows a part only.
+    mixed = [{**many.results[0], "seconds": 9.0, "cpu_seconds": None}, many.results[1]]
+    (bars,) = timing_charts(dataclasses.replace(many, results=mixed))
+    assert "processors" not in bars.caption

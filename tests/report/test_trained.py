@@ -5,9 +5,10 @@ import torch
 
 from nlsf.errors import DataError
 from nlsf.report.record import RunRecord
+from nlsf.report.run_page import run_page
 from nlsf.report.trained import TrainedRun
 from nlsf.train.predict import predict
-from report.small_runs import trained_folder, trained_run
+from report.small_runs import page_of, sections, trained_folder, trained_run
 from train.small import graph_data, node_data, regression_data, signal_data
 
 
@@ -41,6 +42,45 @@ def test_branches_are_named(tmp_path):
         "value filter on N+loops",
     ]
     assert run.channels == ["a", "b", "c"]
+
+
+OPERATORS = [
+    {"index_operator": index, "value_operator": value, "complement": complement}
+    for index in "LN"
+    for value in "LN"
+    for complement in (True, False)
+]
+
+
+@pytest.mark.parametrize("operators", OPERATORS, ids=lambda o: "-".join(map(str, o.values())))
+@pytest.mark.parametrize("data", [node_data, graph_data, signal_data])
+def test_the_page_names_the_operators(tmp_path, operators, data):
+    dataset = data()
+    run = trained_run(dataset, tmp_path / "run", model=operators)
+    n = "N+loops" if dataset.level == "node" else "N"
+    names = {"L": "L", "N": n}
+    index, value = (names[operators[f"{kind}_operator"]] for kind in ("index", "value"))
+    assert [b.title for b in run.branches] == [
+        f"index filter on {index}",
+        f"value filter on {value}",
+    ]
+    said = predict(tmp_path / "run", dataset, cache=False).output[run.rows]
+    torch.testing.assert_close(run.output.softmax(-1), said, rtol=1e-4, atol=1e-5)
+    page = run_page(run.record.folder, dataset=dataset, cache=False)
+    shown = sections(page)
+    for kind, name in (("index", index), ("value", value)):
+        first, *_ = shown[f"Spectrum: {kind} filter on {name}"]
+        assert first.title.split(" of a graph")[0] == f"Eigenvalues of {name}"
+    assert "NaN" not in page.html()
+
+
+def test_two_filters_of_one_kind_have_different_names(tmp_path):
+    model = {"index_operator": "N", "value_bands": {"kind": "index", "J": 4}}
+    page = page_of(node_data(), tmp_path / "run", model=model)
+    assert [name for name in sections(page) if name.startswith("Spectrum")] == [
+        "Spectrum: index filter on N+loops, branch 1",
+        "Spectrum: index filter on N+loops, branch 2",
+    ]
 
 
 def test_hidden_channels_are_numbered(tmp_path):

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 from torch_geometric.data import Batch, Data
 
-from nlsf.nn import GraphClassifier, NodeClassifier, SparseSignal
+from nlsf.nn import GraphClassifier, NodeClassifier, SparseSignal, Start
+from nlsf.spectral import DyadicBands, IndexBands, UniformBands
 from nlsf.train.fit import evaluate
 from nlsf.train.inputs import (
     GraphBatches,
@@ -60,6 +61,75 @@ def test_nodes(branches, fields, kind):
     model = model_of(NodeClassifier, dataset, branches=branches, **fields)
     inputs = prepared(model, dataset)
     assert type(inputs) is kind
+    graph = dataset.graphs[0]
+    assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
+
+
+OPERATORS = [
+    {"index_operator": index, "value_operator": value, "complement": complement}
+    for index in "LN"
+    for value in "LN"
+    for complement in (True, False)
+]
+every_operator = pytest.mark.parametrize(
+    "operators", OPERATORS, ids=lambda fields: "-".join(map(str, fields.values()))
+)
+
+
+@every_operator
+@pytest.mark.parametrize("input_dropout", [0.5, 0.0], ids=["whole", "rows"])
+@pytest.mark.parametrize("response", ["diagonal", "full"])
+def test_nodes_seen_through_every_operator(operators, input_dropout, response):
+    dataset = node_data()
+    fields = {"encoder": "linear", "input_dropout": input_dropout, "response": response}
+    model = model_of(NodeClassifier, dataset, **operators, **fields)
+    inputs = prepared(model, dataset)
+    assert type(inputs) is (WholeGraph if input_dropout else LabelledRows)
+    graph = dataset.graphs[0]
+    assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
+
+
+@every_operator
+@pytest.mark.parametrize("level", ["graph", "pooling"])
+def test_graphs_and_signals_seen_through_every_operator(operators, level):
+    dataset = graph_data()
+    model = model_of(GraphClassifier, dataset, level=level, **operators)
+    batch = Batch.from_data_list(list(dataset.graphs))
+    plain = model(batch.x.to(F64), batch.edge_index, None, batch.batch)
+    assert_outputs(prepared(model, dataset), model, plain)
+    dataset = signal_data()
+    model = model_of(GraphClassifier, dataset, level=level, **operators)
+    plain = model(dataset.signals.to(F64), dataset.graphs[0].edge_index)
+    assert_outputs(prepared(model, dataset), model, plain)
+
+
+@pytest.mark.parametrize("operator", ["L", "N"])
+@pytest.mark.parametrize("complement", [True, False])
+@pytest.mark.parametrize(
+    ("bands", "whole"),
+    [
+        (UniformBands(20), True),  # all but the last twentieth: nearly every pair
+        (DyadicBands(0.5, 6, 2), False),
+        (IndexBands(8), False),
+    ],
+    ids=["many", "few", "index"],
+)
+def test_the_largest_band_is_implicit_where_nearly_all_pairs_are_needed(
+    operator, complement, bands, whole
+):
+    dataset = node_data()
+    fields = {"branches": "value", "value_operator": operator, "complement": complement}
+    torch.manual_seed(0)
+    model = NodeClassifier(
+        in_channels=8, out_channels=3, value_bands=bands, start=Start("heat", 0.7), **fields
+    )
+    model = model.to(F64).eval()
+    inputs = prepared(model, dataset)
+    projector = inputs.graph["spectrum"]
+    assert projector.spectrum.is_complete is whole
+    if whole:
+        assert projector.rest == int(projector.dimension.argmax())
+        assert projector.vectors.shape[1] == 60 - int(projector.dimension.max())
     graph = dataset.graphs[0]
     assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
 

@@ -5,7 +5,7 @@ from nlsf.errors import ModelError
 from nlsf.nn import GraphClassifier, NodeClassifier
 from nlsf.train.inputs import inputs_for
 from nlsf.train.model_batch import ModelBatch
-from train.small import BANDS, graph_data, node_data
+from train.small import BANDS, graph_data, node_data, signal_data
 
 F64 = torch.float64
 ROWS = torch.tensor([[0, 1, 7, 2], [7, 3, 4, 1], [5, 2, 6, 0]])
@@ -38,6 +38,27 @@ def graphs(request):
 
 def test_the_outputs_are_those_of_each_model(nodes, graphs):
     for batch in (nodes, graphs):
+        out = batch.outputs(ROWS, training=False)
+        for m, model in enumerate(batch.models):
+            expected = batch.inputs(model.eval(), ROWS[m])
+            torch.testing.assert_close(out[m], expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("operators", ["LL", "NN", "NL"])
+@pytest.mark.parametrize("complement", [True, False])
+@pytest.mark.parametrize("response", ["diagonal", "bandwise", "full"])
+def test_together_as_one_by_one_on_every_operator(operators, complement, response):
+    index, value = operators
+    fields = {"index_operator": index, "value_operator": value, "complement": complement}
+    fields["response"] = response
+    made = [
+        batch_of(NodeClassifier, node_data(), **fields),
+        batch_of(NodeClassifier, node_data(), encoder="linear", input_dropout=0.0, **fields),
+        batch_of(GraphClassifier, graph_data(), level="graph", head=(5,), **fields),
+        batch_of(GraphClassifier, graph_data(), level="pooling", head=(5,), **fields),
+        batch_of(GraphClassifier, signal_data(), level="pooling", head=(5,), **fields),
+    ]
+    for batch in made:
         out = batch.outputs(ROWS, training=False)
         for m, model in enumerate(batch.models):
             expected = batch.inputs(model.eval(), ROWS[m])

@@ -11,6 +11,7 @@ from nlsf.data.split_file import write_split
 from nlsf.errors import ConfigError, DataError
 from nlsf.train import predict, resume, train
 from nlsf.train.display import SilentDisplay
+from nlsf.train.models import MODELS
 from train.small import NODE_MODEL, given, graph_data, node_data, regression_data, signal_data
 
 QUICK = {"training": {"epochs": 25}, "seeds": [3, 8]}
@@ -205,6 +206,37 @@ def test_what_does_not_fit_is_refused(nodes):
         applied(path, load("csbm", num_nodes=30, num_features=5))
     with pytest.raises(ConfigError, match=r"has no seed 4: it has 3, 8"):
         applied(path, node_data(), seed=4)
+
+
+ONE_GRAPH = [name for name, kind in MODELS.items() if kind.of_one_graph]
+
+
+def test_the_models_of_one_graph_are_known():
+    assert ONE_GRAPH == ["glognn", "resnet-adj", "link", "linkx"]
+
+
+@pytest.mark.parametrize("name", ONE_GRAPH)
+def test_a_model_of_one_graph_is_applied_to_that_graph_only(folder, name):
+    settings = {"model": {"name": name}, "training": {"epochs": 3}, "seeds": [3]}
+    path, rows = trained(folder, node_data(), settings)
+    found = applied(path, node_data())
+    assert found.measured == rows[3]["sizes"][2]
+    assert found.metrics["accuracy"] == pytest.approx(rows[3]["test_accuracy"])
+    unlabelled = dataclasses.replace(node_data(), y=torch.full_like(node_data().y, -1), classes=())
+    assert torch.equal(applied(path, unlabelled).output, found.output)
+    rewired = node_data()
+    rewired.graphs[0].edge_index = rewired.graphs[0].edge_index[:, 2:]  # of the same size
+    for other in (rewired, node_data(61)):
+        with pytest.raises(DataError, match=f"{name}.* parameters for every node .* another graph"):
+            applied(path, other)
+
+
+def test_a_model_without_epochs_is_applied_to_its_examples_only(folder):
+    path, rows = trained(folder, node_data(), {"model": {"name": "majority"}, "seeds": [3]})
+    found = applied(path, node_data())
+    assert found.metrics["accuracy"] == pytest.approx(rows[3]["test_accuracy"])
+    with pytest.raises(DataError, match="knows the examples that it was made with, and no others"):
+        applied(path, node_data(61))
 
 
 class Broken(SilentDisplay):

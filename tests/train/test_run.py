@@ -22,7 +22,7 @@ from train.small import NODE_MODEL, given, graph_data, node_data, regression_dat
 TRAINING = {"epochs": 8, "patience": 4, "lr": 0.05, "dtype": "float64"}
 QUICK = {"model": NODE_MODEL, "training": TRAINING, "seeds": 3}
 GROUPS = given(60, (20, 10), (30, 12), (20, 10), (25, 10))
-TIMES = ("seconds", "prepare_seconds")
+TIMES = ("seconds", "cpu_seconds", "peak_memory", "prepare_seconds")
 
 
 def untimed(rows):
@@ -219,6 +219,66 @@ def straight(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "straight"
     quick(node_data(given=GROUPS), path, {**QUICK, "seeds": 4})
     return path
+
+
+def test_what_every_run_has_spent_is_added_up(tmp_path):
+    dataset, path = node_data(), tmp_path / "run"
+    with pytest.raises(Interrupted):
+        quick(dataset, path, display=Stop(1, 3, KeyboardInterrupt), checkpoint_seconds=0)
+    folder = RunFolder(path)
+    tensors, meta = folder.load_checkpoint()
+    assert meta["cpu_seconds"] > 0
+    assert meta["peak_memory"] > 2**20
+    spent = {"seconds": 1000.0, "cpu_seconds": 2000.0, "peak_memory": 2**60}
+    folder.save_checkpoint(tensors, {**meta, **spent})
+    for row in resume(path, dataset=dataset, cache=False).rows:
+        assert 1000 < row["seconds"] < 1100
+        assert 2000 < row["cpu_seconds"] < 2100
+        assert row["peak_memory"] == 2**60
+
+
+def test_a_checkpoint_from_before_costs_were_kept_is_gone_on_with(tmp_path):
+    dataset, path = node_data(), tmp_path / "run"
+    with pytest.raises(Interrupted):
+        quick(dataset, path, display=Stop(1, 3, KeyboardInterrupt), checkpoint_seconds=0)
+    folder = RunFolder(path)
+    tensors, meta = folder.load_checkpoint()
+    del meta["cpu_seconds"], meta["peak_memory"]
+    folder.save_checkpoint(tensors, meta)
+    rows = resume(path, dataset=dataset, cache=False).rows
+    assert {row["cpu_seconds"] for row in rows} == {None}
+    assert all(row["peak_memory"] > 2**20 for row in rows)
+    quick(dataset, tmp_path / "straight")
+    assert_same(path, tmp_path / "straight")
+
+
+OPERATORS = [
+    {"index_operator": index, "value_operator": value, "complement": complement}
+    for index in "LN"
+    for value in "LN"
+    for complement in (True, False)
+]
+
+
+@pytest.mark.parametrize("data", [node_data, graph_data, signal_data])
+@pytest.mark.parametrize("operators", OPERATORS, ids=lambda o: "-".join(map(str, o.values())))
+def test_operators_and_complement_are_settings_of_a_run(tmp_path, data, operators):
+    base = settings_for(data())
+    settings = {**base, "model": {**base["model"], **operators}, "seeds": 2}
+    result = quick(data(), tmp_path / "run", settings)
+    written = tomllib.loads((tmp_path / "run" / "config.toml").read_text())["model"]
+    assert {key: written[key] for key in operators} == operators
+    assert all(0 <= row["test_accuracy"] <= 1 for row in result.rows)
+    # Trained together or alone, a seed has the same numbers.
+    alone = quick(data(), tmp_path / "alone", {**settings, "seeds": [1]})
+    for name in ("train_loss", "val_loss", "test_loss"):
+        assert alone.rows[0][name] == pytest.approx(result.rows[1][name], rel=1e-8)
+
+
+def test_an_unknown_operator_is_named(tmp_path):
+    settings = {**QUICK, "model": {**NODE_MODEL, "value_operator": "A"}}
+    with pytest.raises(ConfigError, match=r"model\.value_operator must be one of L, N, not 'A'"):
+        quick(node_data(), tmp_path / "run", settings)
 
 
 def test_a_run_that_fails_while_it_measures(tmp_path, straight, monkeypatch):

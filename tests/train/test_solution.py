@@ -35,6 +35,7 @@ def test_a_run_without_epochs(tmp_path, data, name):
     assert [(row["best_epoch"], row["epochs"], row["together"]) for row in result.rows] == [
         (0, 0, 1)
     ] * 3
+    assert all(row["cpu_seconds"] >= 0 and row["peak_memory"] > 2**20 for row in result.rows)
     assert result.folder.metrics() == []
     tensors, _ = result.folder.load_model()
     assert {key: tuple(value.shape) for key, value in tensors.items()} == {

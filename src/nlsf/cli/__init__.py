@@ -12,7 +12,9 @@ from nlsf.cli.data import data_app
 from nlsf.cli.predict import predict
 from nlsf.cli.report import report
 from nlsf.cli.spectrum import spectrum
+from nlsf.cli.table import table
 from nlsf.cli.train import train
+from nlsf.cli.tune import tune
 
 app = typer.Typer(
     name="nlsf",
@@ -24,6 +26,8 @@ app = typer.Typer(
 app.command()(train)
 app.command()(predict)
 app.command()(compare)
+app.command()(tune)
+app.command()(table)
 app.command()(report)
 app.command()(spectrum)
 app.add_typer(data_app, name="data")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,11 +11,14 @@ import typer
 from rich.markup import escape
 
 from nlsf.cli.options import DataArgument, DataRoot, Offline, Settings, data_table
+from nlsf.cli.report import say_where
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from nlsf.report.ranking import Place
+    from nlsf.train.display import Display
     from nlsf.train.run_folder import RunFolder
 
 
@@ -43,7 +48,7 @@ def compare(
     """
     from rich.console import Console
 
-    from nlsf.errors import ConfigError, NLSFError
+    from nlsf.errors import ConfigError
 
     console = Console()
     table = data_table(data, data_root, offline, settings)
@@ -53,19 +58,18 @@ def compare(
     with console.status("Loading PyTorch and the data ..."):
         names = _names(models, table)
         folder = _folder(output, data)
-    done: dict[str, RunFolder] = {}
-    failed: dict[str, str] = {}
-    for number, name in enumerate(names, start=1):
-        if not quiet:
-            console.rule(f"{escape(name)}, {number} of {len(names)}")
-        try:
-            done[name] = _train(folder / name, name, table, console, quiet)
-        except NLSFError as error:
-            failed[name] = str(error)
-            console.print(escape(f"{name}: {error}"), soft_wrap=True)
-    _show(console, folder, done)
+        _check_kept(folder, names, table)
+    try:
+        done, failed = _train_all(folder, names, table, console, quiet)
+    except KeyboardInterrupt as stopped:
+        again = _command(folder, data, names, table, settings, data_root, offline)
+        console.print(
+            f"\nStopped; what is finished is kept. Go on with [bold]{escape(again)}[/]",
+            soft_wrap=True,
+        )
+        raise typer.Exit(1) from stopped
+    _show(console, folder, done, failed)
     if failed:
-        console.print(f"Failed: {escape(', '.join(failed))}.", soft_wrap=True)
         raise typer.Exit(1)
 
 
@@ -94,54 +98,123 @@ def _folder(output: Path | None, data: str) -> Path:
     return output
 
 
-def _train(
-    path: Path, name: str, table: dict[str, Any], console: Console, quiet: bool
-) -> RunFolder:
+def _check_kept(folder: Path, names: Sequence[str], table: dict[str, Any]) -> None:
+    """Refuses runs that lie in the folder already and are not those that are asked for."""
+    from nlsf.train.job import Job
+    from nlsf.train.kept import check_kept
+    from nlsf.train.run_folder import RunFolder
+
+    for name in names:
+        if (folder / name / "config.toml").exists():
+            job = Job.of({**table, "model": {"name": name}})
+            check_kept(RunFolder.open(folder / name), job)
+
+
+def _train_all(
+    folder: Path, names: Sequence[str], table: dict[str, Any], console: Console, quiet: bool
+) -> tuple[dict[str, RunFolder], dict[str, str]]:
+    """The finished runs by model, and why the other models have none."""
+    from nlsf.cli.models_display import Progress, model_display
+    from nlsf.errors import NLSFError
+
+    done: dict[str, RunFolder] = {}
+    failed: dict[str, str] = {}
+    progress = Progress(len(names))
+    for name in names:
+        progress.next(name)
+        try:
+            with model_display(console, progress, quiet=quiet) as display:
+                done[name] = _train(folder / name, name, table, display)
+        except NLSFError as error:
+            failed[name] = " ".join(str(error).split())
+            console.print(escape(f"{name}: {failed[name]}"), soft_wrap=True)
+    return done, failed
+
+
+def _train(path: Path, name: str, table: dict[str, Any], display: Display) -> RunFolder:
     """The finished run of a model: kept, gone on with, or trained."""
     from nlsf import train as training
-    from nlsf.train.display import display_for
 
-    display = display_for(console, quiet=quiet)
     if (path / "config.toml").exists():
         return training.resume(path, display=display).folder
     mine = {**table, "model": {"name": name}}
     return training.train(table["data"]["name"], mine, output=path, display=display).folder
 
 
-def _show(console: Console, folder: Path, done: dict[str, RunFolder]) -> None:
-    from rich.table import Table
+def _command(
+    folder: Path,
+    data: str,
+    names: Sequence[str],
+    table: dict[str, Any],
+    settings: Sequence[str] | None,
+    root: Path | None,
+    offline: bool,
+) -> str:
+    """The command that goes on with a comparison, ready for a shell."""
+    words = ["nlsf", "compare", data, "--models", ",".join(names), "--seeds", str(table["seeds"])]
+    if "protocol" in table:
+        words += ["--protocol", table["protocol"]]
+    for setting in settings or ():
+        words += ["--set", setting]
+    if root is not None:
+        words += ["--data-root", str(root)]
+    if offline:
+        words.append("--offline")
+    return shlex.join([*words, "--output", str(folder)])
 
+
+def _show(
+    console: Console, folder: Path, done: dict[str, RunFolder], failed: dict[str, str]
+) -> None:
+    """Prints the ranking, and writes it as CSV and as a page."""
     from nlsf.report.compare import comparison_page
     from nlsf.report.ranking import ranking, write_ranking
 
     places = ranking(done)
-    if not places:
-        return
-    table = Table("model", f"test {places[0].metric}", "validation", "behind the first", "seconds")
-    for place in places:
-        table.add_row(
-            escape(place.name),
-            _number(place, place.test),
-            _number(place, place.validation),
-            _behind(place) if place is not places[0] else "",
-            f"{place.seconds:.1f}",
-        )
-    console.print(table)
-    write_ranking(folder / "comparison.csv", places)
+    if places:
+        console.print(_ranked(places, failed))
+        console.print("+- is half the width of a 95 % interval.", soft_wrap=True)
+    if failed:
+        console.print(f"Failed: {escape(', '.join(failed))}.", soft_wrap=True)
+    write_ranking(folder / "comparison.csv", places, failed)
     console.print(f"Table: [bold]{escape(str(folder / 'comparison.csv'))}[/]", soft_wrap=True)
-    if len(done) > 1:
-        best_first = [done[place.name] for place in places]
-        page = comparison_page(best_first).write(folder / "comparison.html")
-        console.print(f"Page: [bold]{escape(str(page))}[/]", soft_wrap=True)
+    page = comparison_page([done[place.name] for place in places], failed)
+    say_where(console, page.write(folder / "comparison.html"))
 
 
-def _number(place: Place, value: tuple[float, float]) -> str:
-    scale, unit = (1.0, "") if place.metric in ("rmse", "mae") else (100.0, " %")
+def _ranked(places: Sequence[Place], failed: Iterable[str]) -> Table:
+    """The best model first, each with its paired differences to that one."""
+    from rich.table import Table
+
+    from nlsf.report.wording import is_share, metric_name, seconds
+
+    first, metric = places[0], places[0].metric
+    percent, points = ("\n(%)", "\n(points)") if is_share(metric) else ("", "")
+    table = Table("model")
+    # Numbers stay whole, however narrow the terminal is.
+    table.add_column(f"test {metric_name(metric)}{percent}", no_wrap=True)
+    table.add_column(f"validation{percent}", no_wrap=True)
+    table.add_column(f"minus {escape(first.name)}{points}", no_wrap=True)
+    table.add_column("which is")
+    table.add_column("time")
+    for place in places:
+        behind = ("", "")
+        if place is not first:
+            behind = _spread(metric, place.difference, sign="+"), place.behind.words()[2]
+        validation = _spread(metric, (place.validation[0], float("nan")))
+        test, time = _spread(metric, place.test), seconds(place.seconds)
+        table.add_row(escape(place.name), test, validation, *behind, time)
+    for failure in failed:
+        table.add_row(escape(failure), "failed")
+    return table
+
+
+def _spread(metric: str, value: tuple[float, float], sign: str = "") -> str:
+    """``81.25 +- 0.40``, or the mean alone where its interval is not known."""
+    from nlsf.report.wording import is_share
+
+    scale, digits = (100, ".2f") if is_share(metric) else (1, ".4g")
     mean, half = (scale * part for part in value)
-    spread = "" if half != half else f" +- {half:.4g}"
-    return f"{mean:.4g}{spread}{unit}"
-
-
-def _behind(place: Place) -> str:
-    mean, ends, meaning = place.behind.words()
-    return f"{mean} ({ends}), {meaning}" if ends != "-" else f"{mean}, {meaning}"
+    if mean != mean:
+        return "unknown"
+    return f"{mean:{sign}{digits}}" + ("" if half != half else f" +- {half:{digits}}")

@@ -184,7 +184,7 @@ _ENTRIES = (
         "digits",
         "node",
         "nlsf.data.embedded:digits",
-        Statistics(1797, 12340, 64, 10, 1797),
+        Statistics(1797, 12339, 64, 10, 1797),
         protocol="random",
         source=_DIGITS,
         licence=_DIGITS_LICENCE,

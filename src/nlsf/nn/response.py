@@ -13,7 +13,7 @@ from nlsf.nn.start import Start
 from nlsf.spectral.norms import relative
 from nlsf.spectral.transform import Form
 
-ResponseName: TypeAlias = Literal["diagonal", "bandwise", "full"]
+ResponseName: TypeAlias = Literal["diagonal", "bandwise", "full", "constant"]
 Sharing: TypeAlias = Literal["shared", "channelwise", "mixing"]
 Mode: TypeAlias = Literal["multiplicative", "additive"]
 
@@ -27,6 +27,7 @@ class Response(nn.Module):
     diagonal     :math:`\mathbb{R}^{B d} \to \mathbb{R}^{B d}` (App. C.1)
     bandwise     :math:`\gamma_j`, one a band, which sees only the norms of its own band (App. F.6)
     full         :math:`\mathbb{R}^{B d} \to \mathbb{R}^{B d \times B d'}` (Eq. 4 and 5)
+    constant     free numbers instead of a network: a linear filter, the control for all others
     ===========  ================================================================================
 
     The diagonal and bandwise forms are by default *multiplicative*, :math:`h_0 (1 + \Psi(c))`, with
@@ -41,6 +42,7 @@ class Response(nn.Module):
         out_channels: d', for the full form.
         sharing: ``"shared"``: one network for all channels; ``"channelwise"``: one a channel;
             ``"mixing"``: one that sees all channels (the paper's form; always so for full).
+            Numbers of a constant response are shared by channels, or not.
         mode: ``"multiplicative"`` or ``"additive"``.
         start: the linear filter that it starts as.
         relative: feed :math:`c_j / \sqrt{\sum_i c_i^2}` to the network, so that it does not depend
@@ -73,7 +75,7 @@ class Response(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        _check("response", name, ("diagonal", "bandwise", "full"))
+        _check("response", name, ("diagonal", "bandwise", "full", "constant"))
         _check("sharing", sharing, ("shared", "channelwise", "mixing"))
         _check("mode", mode, ("multiplicative", "additive"))
         self.name: ResponseName = name
@@ -85,6 +87,13 @@ class Response(nn.Module):
         self.multiplicative = (
             mode == "multiplicative" and name != "full" and self.start.name != "random"
         )
+        self.numbers: nn.Parameter | None = None
+        if name == "constant":
+            self.numbers = nn.Parameter(
+                torch.zeros(n_bands, 1 if sharing == "shared" else channels)
+            )
+            self.reset_parameters()
+            return
         groups, size, out = self._layout()
         needed = GroupedMLP.count(groups, size, out, hidden, depth)
         if needed > _MAX_PARAMETERS:
@@ -125,7 +134,12 @@ class Response(nn.Module):
 
     def reset_parameters(self) -> None:
         """Back to the start."""
-        self.network.reset_parameters()
+        if self.numbers is None:
+            self.network.reset_parameters()
+        elif self.start.name == "random":
+            nn.init.normal_(self.numbers)
+        else:
+            nn.init.zeros_(self.numbers)
 
     def forward(self, norms: Tensor, gains: Tensor) -> Tensor:
         """The coefficients for these norms; see the class for the shapes."""
@@ -139,6 +153,8 @@ class Response(nn.Module):
     def _psi(self, c: Tensor) -> Tensor:
         """The network on (..., B, d), in the layout that it needs, and back."""
         B, d = self.n_bands, self.channels
+        if self.numbers is not None:
+            return self.numbers.expand_as(c)
         if self.name == "bandwise":
             if self.sharing == "mixing":
                 out: Tensor = self.network(c)

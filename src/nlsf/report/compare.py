@@ -14,6 +14,7 @@ from nlsf.errors import ConfigError
 from nlsf.report.charts import BarChart, Chart, DataTable, LineChart, Series
 from nlsf.report.page import Page
 from nlsf.report.paired import Paired, paired
+from nlsf.report.ranking import known_values, run_seconds
 from nlsf.report.record import RunRecord
 from nlsf.report.reduce import thinned
 from nlsf.report.wording import is_share, metric_name, metric_value, plural, seconds
@@ -34,23 +35,30 @@ _SEEDS = 100
 """Seeds whose differences are drawn; the table has all."""
 
 
-def comparison_page(folders: Sequence[RunFolder]) -> Page:
+def comparison_page(folders: Sequence[RunFolder], failed: Mapping[str, str] | None = None) -> Page:
     """A page that compares runs, finished or not, with the first one of them.
 
     Args:
-        folders: of two runs or more; one that is named twice counts once.
+        folders: of the runs; one that is named twice counts once.
+        failed: why a model has no run to show, by its name.
 
     Raises:
-        ConfigError: there are not two runs.
+        ConfigError: runs and failed models are not two in all.
         FormatError: a row of results or metrics lacks a key.
     """
     unique = {folder.path.resolve(): folder for folder in folders}
-    if len(unique) < 2:
+    failed = failed or {}
+    if len(unique) + len(failed) < 2:
         raise ConfigError("A comparison needs at least two runs: name another run folder.")
     runs = _named([RunRecord.read(folder) for folder in unique.values()])
     done = {name: run for name, run in runs.items() if run.finished}
-    page = Page("Comparison of runs", f"{', '.join(runs)}")
-    page.section("Overview", _finished_text(runs), _overview(runs), *_means(done))
+    page = Page("Comparison of runs", ", ".join([*runs, *failed]))
+    if runs:
+        page.section("Overview", _finished_text(runs), _overview(runs), *_means(done))
+    if failed:
+        page.section("Failed", *_failures(failed))
+    if not runs:
+        return page
     for heading, (text, charts) in (
         ("Differences", _differences(done)),
         ("Learning curves", _curves(runs)),
@@ -80,6 +88,17 @@ def _finished_text(runs: Runs) -> str:
     )
 
 
+def _failures(failed: Mapping[str, str]) -> tuple[str, DataTable]:
+    text = f"{plural(len(failed), 'model')} without a result, and so in none of the other sections."
+    table = DataTable(
+        "Models without a result",
+        "What the training said when it stopped.",
+        ["model", "reason"],
+        [[name, reason] for name, reason in failed.items()],
+    )
+    return text, table
+
+
 def _overview(runs: Runs) -> DataTable:
     header = ["run", "data", "model", "protocol", "metric", "seeds", "validation", "test"]
     return DataTable(
@@ -100,23 +119,11 @@ def _overview_row(name: str, run: RunRecord) -> list[str]:
     best = [row["best_epoch"] for row in run.results]
     return [
         *row,
-        _spread(run.metric, _values(run, "val")),
-        _spread(run.metric, _values(run, "test")),
+        _spread(run.metric, known_values(run, "val")),
+        _spread(run.metric, known_values(run, "test")),
         f"{np.mean(best):.0f}",
-        seconds(_time(run)),
+        seconds(run_seconds(run)),
     ]
-
-
-def _time(run: RunRecord) -> float:
-    """Preparation, and training of every group of models once: a row has its whole group's time."""
-    training = [float(row["seconds"]) / int(row["together"]) for row in run.results]
-    return sum(training) + float(run.results[0]["prepare_seconds"])
-
-
-def _values(run: RunRecord, part: str) -> list[float]:
-    """A metric of each seed, where it is known."""
-    found = [row[f"{part}_{run.metric}"] for row in run.results]
-    return [float(value) for value in found if value is not None]
 
 
 def _spread(metric: str, values: Sequence[float]) -> str:
@@ -129,7 +136,7 @@ def _means(runs: Runs) -> list[Chart]:
     """A bar a run with its interval; a chart a metric, because metrics cannot share an axis."""
     charts: list[Chart] = []
     for metric, group in _by_metric(runs):
-        found = [interval(_values(run, "test")) for run in group.values()]
+        found = [interval(known_values(run, "test")) for run in group.values()]
         whiskers = [
             None if math.isnan(half) else (mean - half, mean + half) for mean, half in found
         ]

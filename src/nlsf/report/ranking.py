@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +23,10 @@ class Place:
     Attributes:
         name: of the model.
         metric: what is ranked.
-        test: mean, and half the width of its 95 % interval.
+        test: mean, and half the width of its 95 % interval; NaN where that is not known.
         validation: the same on validation examples.
         seeds: how many splits.
-        seconds: of its training.
+        seconds: of preparing and training all its seeds.
         behind: its differences to the first place, seed by seed.
     """
 
@@ -36,6 +37,11 @@ class Place:
     seeds: int
     seconds: float
     behind: Paired
+
+    @property
+    def difference(self) -> tuple[float, float]:
+        """The mean difference to the first place, and half the width of its 95 % interval."""
+        return interval(self.behind.differences)
 
 
 _HEADER = (
@@ -49,11 +55,13 @@ _HEADER = (
     "behind_first",
     "behind_95",
     "seconds",
+    "status",
+    "reason",
 )
 
 
 def ranking(folders: Mapping[str, RunFolder]) -> list[Place]:
-    """Ranks finished runs of one data set by the mean of their test metric.
+    """Ranks finished runs of one data set by the mean of their test metric; unknown ones are last.
 
     Args:
         folders: of the runs, by the name of the model.
@@ -63,33 +71,51 @@ def ranking(folders: Mapping[str, RunFolder]) -> list[Place]:
         return []
     metric = next(iter(runs.values())).metric
     sign = -1 if higher_is_better(metric) else 1
-
-    def mean(name: str, part: str) -> tuple[float, float]:
-        return interval([float(row[f"{part}_{metric}"]) for row in runs[name].results])
-
-    order = sorted(runs, key=lambda name: sign * mean(name, "test")[0])
+    tests = {name: interval(known_values(run, "test")) for name, run in runs.items()}
+    order = sorted(runs, key=lambda name: (math.isnan(tests[name][0]), sign * tests[name][0]))
     return [
         Place(
             name,
             metric,
-            mean(name, "test"),
-            mean(name, "val"),
+            tests[name],
+            interval(known_values(runs[name], "val")),
             len(runs[name].results),
-            max(float(row["seconds"]) for row in runs[name].results),
+            run_seconds(runs[name]),
             paired(name, runs[name], runs[order[0]]),
         )
         for name in order
     ]
 
 
-def write_ranking(path: Path, places: Sequence[Place]) -> None:
-    """Writes a ranking as CSV."""
+def write_ranking(
+    path: Path, places: Sequence[Place], failed: Mapping[str, str] | None = None
+) -> None:
+    """Writes a ranking as CSV, and below it the models that have no result.
+
+    Args:
+        path: the file.
+        places: the ranking.
+        failed: why a model has no result, by its name.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_HEADER)
     for place in places:
-        behind = interval(place.behind.differences)
-        numbers = [*place.test, *place.validation, *behind, place.seconds]
-        shown = ["" if value != value else f"{value:.6g}" for value in numbers]
-        writer.writerow([place.name, place.metric, place.seeds, *shown])
+        numbers = [*place.test, *place.validation, *place.difference, place.seconds]
+        shown = ["" if math.isnan(value) else f"{value:.6g}" for value in numbers]
+        writer.writerow([place.name, place.metric, place.seeds, *shown, "finished", ""])
+    for name, reason in (failed or {}).items():
+        writer.writerow([name, *[""] * (len(_HEADER) - 3), "failed", reason])
     write_text(path, text.getvalue())
+
+
+def known_values(run: RunRecord, part: str) -> list[float]:
+    """The metric of each seed of a finished run, ``"test"`` or ``"val"``, where it is known."""
+    found = [row[f"{part}_{run.metric}"] for row in run.results]
+    return [float(value) for value in found if value is not None]
+
+
+def run_seconds(run: RunRecord) -> float:
+    """Preparation, and training of every group of models once: a row has its whole group's time."""
+    training = [float(row["seconds"]) / int(row["together"]) for row in run.results]
+    return sum(training) + float(run.results[0]["prepare_seconds"])

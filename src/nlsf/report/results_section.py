@@ -75,11 +75,11 @@ def learning_curves(record: RunRecord) -> list[Chart]:
 
 def timing_charts(record: RunRecord) -> list[Chart]:
     """What took how long."""
-    groups = {(row["seconds"], row["together"]) for row in record.results}
-    training = sum(spent for spent, _ in groups)
+    groups = _groups(record)
+    training = sum(row["seconds"] for row in groups)
     preparing = float(record.results[0]["prepare_seconds"])
     epochs = sum(row["epochs"] for row in record.results)
-    together = max(count for _, count in groups)
+    together = max(row["together"] for row in groups)
     return [
         BarChart(
             "Time",
@@ -87,13 +87,34 @@ def timing_charts(record: RunRecord) -> list[Chart]:
             "all epochs, once for all models; spectra that were on disk already cost nothing. "
             f"Training took {seconds(training)} for {plural(len(record.results), 'model')} with "
             f"{epochs:,} epochs in all{_together(together)}: "
-            f"{1000 * training / max(epochs, 1):.3g} ms an epoch and model.",
+            f"{1000 * training / max(epochs, 1):.3g} ms an epoch and model.{_cost(record)}",
             "part of the run",
             "seconds",
             ["preparation", "training"],
             [("seconds", [preparing, training])],
         )
     ]
+
+
+def _groups(record: RunRecord) -> list[dict[str, Any]]:
+    """One row of each group of models that were trained together."""
+    return list({(row["seconds"], row["together"]): row for row in record.results}.values())
+
+
+def _cost(record: RunRecord) -> str:
+    """What the processor and the memory had to do with it; older rows do not tell."""
+    groups = _groups(record)
+    cpu = [row["cpu_seconds"] for row in groups if row.get("cpu_seconds") is not None]
+    peaks = [row["peak_memory"] for row in record.results if row.get("peak_memory") is not None]
+    text = ""
+    if len(cpu) == len(groups):
+        text += f" The processors worked {seconds(sum(cpu))} for it, all threads added up."
+    if peaks:
+        text += (
+            f" The process held at most {max(peaks) / 1e6:,.0f} MB of memory, with all that it had "
+            "done before."
+        )
+    return text
 
 
 def _together(count: int) -> str:
@@ -112,7 +133,7 @@ def _tiles(record: RunRecord) -> list[tuple[str, str, str]]:
     sizes = row["sizes"]
     tests = [one[f"test_{metric}"] for one in record.results]
     vals = [one[f"val_{metric}"] for one in record.results]
-    spent = sum(s for s, _ in {(one["seconds"], one["together"]) for one in record.results})
+    spent = sum(one["seconds"] for one in _groups(record))
     many = f"mean of {count} seeds and its 95 % interval"
     test_note = many if count > 1 else f"on {plural(sizes[2], 'example')} not used for training"
     if metric == "accuracy":  # a share of counted examples, so it is never missing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -44,16 +44,18 @@ class Branch:
     Attributes:
         layer: the first filter that goes this way.
         spectra: of the one graph; or of each predicted graph, where examples are graphs.
+        mark: tells it from another of the same kind; empty where there is none.
     """
 
     layer: SpectralLayer
     spectra: Sequence[Spectrum]
+    mark: str = ""
 
     @property
     def title(self) -> str:
         """What it is called on the page: ``"index filter on L"``, for example."""
         kind = "index" if isinstance(self.layer.bands, IndexBands) else "value"
-        return f"{kind} filter on {self.spectra[0].name}"
+        return f"{kind} filter on {self.spectra[0].name}{self.mark}"
 
     def projector(self, number: int = 0) -> Projector:
         """The layer's bands on the one graph, or on one of the predicted graphs."""
@@ -165,6 +167,8 @@ def _branches(model: nn.Module, job: Job, graphs: list[Data], cache: bool) -> li
         else:
             spectra = [partial_eigh(shifts[0], bands=layer.bands, cache=cache)]
         branches.append(Branch(layer, [one.to(dtype=job.dtype) for one in spectra]))
+    if len({branch.title for branch in branches}) < len(branches):
+        return [replace(b, mark=f", branch {i + 1}") for i, b in enumerate(branches)]
     return branches
 
 

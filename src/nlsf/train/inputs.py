@@ -18,6 +18,7 @@ from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import BatchProjector, Projector, Spectrum, batched_eigh, laplacian, partial_eigh
 from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.prepared import PreparedGraphs
+from nlsf.spectral.shift import ShiftOperator
 from nlsf.train.solvers import Solved
 
 _SPARSE = 0.1
@@ -214,7 +215,7 @@ def inputs_for(
             self_loops=branch.self_loops,
         )
         progress(f"Eigendecomposition of {shift.name}, {shift.num_nodes:,} nodes")
-        spectrum = partial_eigh(shift, bands=branch.bands, cache=cache).to(dtype=dtype)
+        spectrum = _spectrum(shift, branch, cache).to(dtype=dtype)
         projectors.append(Projector(spectrum, branch.bands, complement=branch.complement))
     graph = _graph(projectors) if branches else {"edge_index": dataset.graphs[0].edge_index}
     progress("Preparing the features")
@@ -241,6 +242,20 @@ def spectral_branches(model: nn.Module) -> list[SpectralLayer]:
         if isinstance(part, SpectralLayer):
             return [part]
     return []
+
+
+def _spectrum(shift: ShiftOperator, branch: SpectralLayer, cache: bool) -> Spectrum:
+    """What the branch needs of the spectrum; all of it where that makes the projector smaller.
+
+    Bands that reach far up may need nearly every pair, dyadic ones on L for example, whose highest
+    eigenvalues are few and far apart. With the last pairs too, not the last band is implicit but
+    the largest one, and training multiplies only the columns of the others.
+    """
+    spectrum = partial_eigh(shift, bands=branch.bands, cache=cache)
+    leaves_nothing_out = branch.complement or branch.bands.covers_all
+    if leaves_nothing_out and shift.num_nodes / 2 < spectrum.num_pairs < shift.num_nodes:
+        return partial_eigh(shift, cache=cache)
+    return spectrum
 
 
 def _graphs(

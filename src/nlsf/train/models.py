@@ -128,6 +128,14 @@ _KINDS = (
         {"branches": "value"},
     ),
     ModelKind(
+        "linear-node",
+        "att-node with a constant response: a linear filter, the control",
+        ("node",),
+        NodeClassifier,
+        NodeClassifierConfig,
+        {"branches": "attention", "response": "constant"},
+    ),
+    ModelKind(
         "graph",
         "graph-level filters: fully spectral, no synthesis",
         ("graph", "signal"),
@@ -142,6 +150,14 @@ _KINDS = (
         GraphClassifier,
         GraphClassifierConfig,
         {"level": "pooling"},
+    ),
+    ModelKind(
+        "linear-pooling",
+        "pooling with a constant response: linear filters, activation, readout, the control",
+        ("graph", "signal"),
+        GraphClassifier,
+        GraphClassifierConfig,
+        {"level": "pooling", "response": "constant"},
     ),
 )
 

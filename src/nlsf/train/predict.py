@@ -22,7 +22,7 @@ from nlsf.train.fit import evaluate
 from nlsf.train.inputs import inputs_for
 from nlsf.train.job import fingerprint
 from nlsf.train.metrics import default_metrics, higher_is_better, measure
-from nlsf.train.models import MODELS
+from nlsf.train.models import MODELS, ModelKind
 from nlsf.train.run_folder import RunFolder
 from nlsf.train.selected import check_spec
 from nlsf.train.tables import from_table, parse_toml
@@ -69,13 +69,19 @@ def predict(
 ) -> Prediction:
     """Applies a model of a finished run.
 
-    A filter does not belong to its graph: it is applied to any graph with the same features.
+    A filter does not belong to its graph: it is applied to any graph with the same features. Models
+    with parameters for every node (`LINK` and its kin) and models without epochs are applied to the
+    data of their training only.
 
     Args:
         run: the run's folder.
         dataset: the data, before features are made; labels may be missing.
         seed: which of the run's models; by default the one that did best on validation.
         cache: keep spectra on disk.
+
+    Raises:
+        ConfigError: the run has no such seed.
+        DataError: the run is not finished, or its model does not fit the data.
     """
     folder = RunFolder.open(Path(run))
     table = parse_toml(folder.read_config(), folder.path / "config.toml")
@@ -93,11 +99,8 @@ def predict(
     dataset = _checked(dataset, table, meta, folder)
     same = fingerprint(dataset) == meta["fingerprint"]
     kind = MODELS[table["model"]["name"]]
-    if (kind.solve is not None or kind.of_one_graph) and not same:
-        raise DataError(
-            f"The model {table['model']['name']!r} of {folder.path} knows the examples that it was "
-            f"made with, and no others: train it on {dataset.name}, or choose another model."
-        )
+    if not same:
+        _check_free(kind, dataset, folder)
 
     prefix = f"{list(results).index(seed)}."
     weights = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
@@ -123,6 +126,22 @@ def predict(
     metrics = {n: measure(n, output[known], y[known]) for n in names} if len(known) else {}
     shown = output.softmax(-1) if classes else output
     return Prediction(shown, classes, seed, metrics, len(known), place)
+
+
+def _check_free(kind: ModelKind, dataset: Dataset, folder: RunFolder) -> None:
+    """Refuses a model that belongs to the data that it was made with."""
+    if kind.of_one_graph:
+        raise DataError(
+            f"The model {kind.name!r} of {folder.path} has parameters for every node of the graph "
+            f"that it was trained on, and {dataset.name} here is another graph, or has other "
+            f"features: train {kind.name!r} on it, or choose a model without such parameters, as "
+            "'gcn'."
+        )
+    if kind.solve is not None:
+        raise DataError(
+            f"The model {kind.name!r} of {folder.path} knows the examples that it was made with, "
+            f"and no others: train it on {dataset.name}, or choose another model."
+        )
 
 
 def _checked(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from nlsf.data.dataset import Dataset
@@ -24,6 +25,7 @@ from nlsf.train.selected import Selected, check_spec
 from nlsf.train.solution import solved
 from nlsf.train.tables import merged, parse_toml
 from nlsf.train.tensorboard import TensorBoardWriter
+from nlsf.train.usage import Meter, Usage
 from nlsf.train.versions import versions
 
 
@@ -46,7 +48,7 @@ class RunResult:
     Attributes:
         folder: where everything lies.
         metric: what is reported first.
-        rows: one a seed, with all metrics, versions and times.
+        rows: one a seed, with all metrics, versions, times and memory.
     """
 
     folder: RunFolder
@@ -159,7 +161,7 @@ def _trained(job: Job, folder: RunFolder, habits: _Habits) -> RunResult:
         selected = Selected.read(folder)
         for group in job.groups():
             if not selected.holds(group):
-                found = solved(job, group, display)
+                found = _solved(job, group, display)
                 if found is None:
                     training = _Training(job, inputs, folder, habits, group)
                     found = training.run(selected.metrics_size)
@@ -171,6 +173,21 @@ def _trained(job: Job, folder: RunFolder, habits: _Habits) -> RunResult:
     result = RunResult(folder, job.config.metric, rows)
     folder.log(f"finished: test {job.config.metric} {result.summary()[0]:.4f}")
     return result
+
+
+def _solved(
+    job: Job, group: list[int], display: Display
+) -> tuple[dict[str, Tensor], list[dict[str, Any]]] | None:
+    """As `solved`, each model with what it cost."""
+    weights, facts = [], []
+    for number in group:
+        meter = Meter()
+        found = solved(job, [number], display)
+        if found is None:
+            return None
+        weights.append(found[0])
+        facts.append({**found[1][0], **meter.read().to_table()})
+    return {name: torch.cat([one[name] for one in weights]) for name in weights[0]}, facts
 
 
 class _Training:
@@ -196,7 +213,7 @@ class _Training:
             self.seeds,
             job.config.metric,  # type: ignore[arg-type]
         )
-        self.spent = 0.0
+        self.spent = Usage()
 
     def run(self, metrics_size: int) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
         """Trains to the end: the selected weights, and the facts of each model."""
@@ -208,23 +225,23 @@ class _Training:
         self.display.start(
             config.training.epochs, len(self.group), f"{config.data.name}, {config.model['name']}"
         )
-        began = saved = time.perf_counter()
+        meter, saved = Meter(self.spent), time.perf_counter()
         try:
             while not self.fit.finished:
                 self._report(self.fit.step())
                 now = time.perf_counter()
                 if now - saved > self.habits.checkpoint_seconds:
-                    self._save(self.spent + now - began)
+                    self._save(meter.read())
                     saved = now
         finally:
             if self.board is not None:
                 self.board.close()
-        seconds = self.spent + time.perf_counter() - began
+        spent = meter.read().to_table()
         facts = [
             {
                 "best_epoch": int(best),
                 "epochs": int(last),
-                "seconds": seconds,  # of the whole group
+                **spent,  # of the whole group
                 "together": len(self.group),
             }
             for best, last in zip(self.fit.best_epoch, self.fit.last_epoch, strict=True)
@@ -251,13 +268,13 @@ class _Training:
                     f"in epoch {row['epoch']}: lower training.lr, or look at the features."
                 )
 
-    def _save(self, seconds: float) -> None:
+    def _save(self, spent: Usage) -> None:
         tensors, meta = self.fit.state()
         size = self.folder.metrics_size()
         extra = {
             "group": self.group,
             "metrics_size": size,
-            "seconds": seconds,
+            **spent.to_table(),
             "spec": self.folder.spec,
         }
         self.folder.save_checkpoint(tensors, {**meta, **extra})
@@ -269,7 +286,7 @@ class _Training:
             tensors, meta = found
             check_spec(meta, self.folder)
             self.fit.load_state(tensors, meta)
-            self.spent, metrics_size = meta["seconds"], meta["metrics_size"]
+            self.spent, metrics_size = Usage.of(meta), meta["metrics_size"]
             self.display.message(f"Going on after epoch {self.fit.epoch}")
         self.folder.rewind_metrics(metrics_size)
 

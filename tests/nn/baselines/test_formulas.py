@@ -13,7 +13,6 @@ from nlsf.errors import ModelError
 from nlsf.nn.baselines import Neighbourhood
 from nlsf.nn.baselines.appnp import APPNP, APPNPConfig
 from nlsf.nn.baselines.arma import ARMA, ARMAConfig
-from nlsf.nn.baselines.base import PeerConfig
 from nlsf.nn.baselines.bernnet import BernNet, BernNetConfig
 from nlsf.nn.baselines.chebnet import ChebNet, ChebNetConfig
 from nlsf.nn.baselines.chebnetii import ChebNetII, ChebNetIIConfig
@@ -21,7 +20,7 @@ from nlsf.nn.baselines.gat import GAT, GATConfig
 from nlsf.nn.baselines.gin import GIN, GINConfig
 from nlsf.nn.baselines.gprgnn import GPRGNN, GPRGNNConfig
 from nlsf.nn.baselines.jacobiconv import JacobiConv, JacobiConvConfig
-from nlsf.nn.baselines.mlp import MLP
+from nlsf.nn.baselines.mlp import MLP, MLPConfig
 from nlsf.nn.baselines.sage import SAGE, SAGEConfig
 
 N, F, C = 13, 4, 3
@@ -195,7 +194,7 @@ def test_gat_hands_its_settings_to_pytorch_geometric(graph, x):
 
 
 def test_an_mlp_does_not_see_the_graph(graph, x):
-    model = made(MLP, PeerConfig(F, C, 5))
+    model = made(MLP, MLPConfig(F, C, 5))
     empty = Neighbourhood(torch.zeros(2, 0, dtype=torch.int64), N, dtype=F64)
     assert torch.equal(model(x, graph), model(x, empty))
     h = model.scores.first(x).relu()

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 import torch
 from torch_geometric.data import Batch, Data
@@ -13,11 +15,28 @@ from nlsf.spectral import (
     laplacian,
     partial_eigh,
 )
-from nlsf.testing.graphs import torus
+from nlsf.testing import assert_shift_invariant
+from nlsf.testing.graphs import torus, weighted
 
 DATA = [Data(edge_index=g.edge_index, num_nodes=g.num_nodes) for g in GRAPHS.values()]
 BATCH = Batch.from_data_list(DATA)
 BANDS = {"index_bands": IndexBands(4), "value_bands": DyadicBands(0.5, 4, 3)}
+
+
+SPECTRA = {
+    name: [
+        partial_eigh(laplacian(d.edge_index, num_nodes=d.num_nodes, normalization=normalization))
+        for d in DATA
+    ]
+    for name, normalization in (("L", None), ("N", "sym"))
+}
+OPERATORS = [
+    {"index_operator": index, "value_operator": value, "complement": complement}
+    for index, value, complement in itertools.product("LN", "LN", (True, False))
+]
+every_operator = pytest.mark.parametrize(
+    "operators", OPERATORS, ids=lambda fields: "-".join(map(str, fields.values()))
+)
 
 
 def model(**fields):
@@ -45,6 +64,48 @@ def test_a_batch_equals_its_graphs_one_by_one(level, branches, score):
     for g, (data, signal) in enumerate(zip(DATA, parts, strict=True)):
         alone = made(signal, data.edge_index)
         torch.testing.assert_close(alone[0], out[g], atol=1e-9, rtol=1e-9)
+
+
+@every_operator
+@pytest.mark.parametrize("level", ["graph", "pooling"])
+def test_each_branch_reads_its_operator(operators, level):
+    made = model(level=level, **operators)
+    x = features()
+    out = made(x, BATCH.edge_index, None, BATCH.batch)
+    pair = [SPECTRA[operators["index_operator"]], SPECTRA[operators["value_operator"]]]
+    torch.testing.assert_close(made(x, spectrum=pair), out, atol=1e-9, rtol=1e-9)
+    for i in range(2):
+        wrong = list(pair)
+        wrong[i] = SPECTRA["N" if pair[i] is SPECTRA["L"] else "L"]
+        assert not torch.allclose(made(x, spectrum=wrong), out, atol=1e-3)
+    parts = x.split([d.num_nodes for d in DATA])
+    alone = [made(s, d.edge_index)[0] for s, d in zip(parts, DATA, strict=True)]
+    torch.testing.assert_close(torch.stack(alone), out, atol=1e-9, rtol=1e-9)
+
+
+@every_operator
+@pytest.mark.parametrize("score", ["scalar", "spectral"])
+def test_the_fast_path_reads_the_same_operators(operators, score):
+    made = model(**operators, score=score)
+    x = features()
+    plain = made(x, BATCH.edge_index, None, BATCH.batch)
+    prepared = made.prepare(x, BATCH.edge_index, None, BATCH.batch)
+    torch.testing.assert_close(made.forward_prepared(prepared), plain, atol=1e-9, rtol=1e-9)
+    graph = weighted(15)
+    signals = torch.randn(7, 15, 3, dtype=torch.float64)
+    plain = made(signals, graph.edge_index, graph.edge_weight)
+    prepared = made.prepare(signals, graph.edge_index, graph.edge_weight)
+    torch.testing.assert_close(made.forward_prepared(prepared), plain, atol=1e-9, rtol=1e-9)
+
+
+@every_operator
+@pytest.mark.parametrize("branches", ["index", "value"])
+def test_functional_shifts_of_the_operator_are_ignored(operators, branches):
+    graph = weighted(15)
+    normalization = {"N": "sym"}.get(operators[f"{branches}_operator"])
+    spectrum = partial_eigh(laplacian(graph, normalization=normalization))
+    made = model(**operators, branches=branches)
+    assert_shift_invariant(lambda x: made(x, spectrum=spectrum), spectrum)
 
 
 @pytest.mark.parametrize("branches", ["attention", "index", "value"])
@@ -162,6 +223,9 @@ def test_what_does_not_fit_is_refused():
     for field in ("level", "branches"):
         with pytest.raises(ModelError, match=field):
             GraphClassifierConfig(3, 2, **{field: "other"})
+    for field in ("index_operator", "value_operator"):
+        with pytest.raises(ModelError, match="must be L or N, not 'A'"):
+            GraphClassifierConfig(3, 2, **{field: "A"})
     for fields in ({"level": "pooling"}, {"norm": 1.0}):
         assert not model(**fields).can_prepare
         with pytest.raises(ModelError, match="fast path needs"):

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 import torch
 
@@ -5,11 +7,20 @@ from nlsf.data import digits
 from nlsf.errors import ModelError
 from nlsf.nn import NodeClassifier, NodeClassifierConfig
 from nlsf.spectral import DyadicBands, IndexBands, UniformBands, laplacian, partial_eigh
-from nlsf.testing import assert_shift_equivariant
-from nlsf.testing.graphs import torus
+from nlsf.testing import assert_permutation_equivariant, assert_shift_equivariant
+from nlsf.testing.graphs import star, torus, weighted
 
 GRAPH = torus(4, 5)
 BANDS = {"index_bands": IndexBands(4), "value_bands": DyadicBands(0.5, 4, 3)}
+
+
+OPERATORS = [
+    {"index_operator": index, "value_operator": value, "complement": complement}
+    for index, value, complement in itertools.product("LN", "LN", (True, False))
+]
+every_operator = pytest.mark.parametrize(
+    "operators", OPERATORS, ids=lambda fields: "-".join(map(str, fields.values()))
+)
 
 
 def model(**fields):
@@ -70,6 +81,58 @@ def test_the_fast_path_has_the_numbers_of_the_plain_one(encoder, branches, score
         torch.testing.assert_close(a, b, atol=1e-8, rtol=1e-8)
 
 
+@every_operator
+@pytest.mark.parametrize("graph", [weighted(20), star(19)], ids=["weighted", "star"])
+@pytest.mark.parametrize("response", ["diagonal", "bandwise", "full"])
+def test_the_fast_path_reads_the_same_operators(operators, graph, response):
+    made = model(
+        **operators, encoder="linear", response=response, a=0.5, input_dropout=0.0, dropout=0.0
+    )
+    x, rows = features(), torch.tensor([0, 7, 19])
+    plain = made(x, graph.edge_index, graph.edge_weight)[rows]
+    fast = made.forward_rows(made.prepare(rows, x, graph.edge_index, graph.edge_weight))
+    torch.testing.assert_close(fast, plain, atol=1e-9, rtol=1e-9)
+    wanted = torch.autograd.grad(plain.sin().sum(), list(made.parameters()))
+    found = torch.autograd.grad(fast.sin().sum(), list(made.parameters()))
+    for a, b in zip(found, wanted, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-8, rtol=1e-8)
+
+
+@every_operator
+@pytest.mark.parametrize("branches", ["attention", "index", "value"])
+@pytest.mark.parametrize("self_loops", [True, False])
+def test_each_branch_reads_its_operator(operators, branches, self_loops):
+    graph = weighted(20)
+    made = model(**operators, branches=branches, self_loops=self_loops).eval()
+    shifts = {
+        "L": laplacian(graph, normalization=None),
+        "N": laplacian(graph, normalization="sym", self_loops=self_loops),
+    }
+    spectra = [partial_eigh(shifts[operators[f"{name}_operator"]]) for name in ("index", "value")]
+    given = {"attention": spectra, "index": spectra[0], "value": spectra[1]}[branches]
+    plain = made(features(), graph.edge_index, graph.edge_weight)
+    torch.testing.assert_close(made(features(), spectrum=given), plain, atol=1e-9, rtol=1e-9)
+    swapped = {"L": "N", "N": "L"}
+    others = [
+        partial_eigh(shifts[swapped[operators[f"{name}_operator"]]]) for name in ("index", "value")
+    ]
+    wrong = {"attention": others, "index": others[0], "value": others[1]}[branches]
+    assert not torch.allclose(made(features(), spectrum=wrong), plain, atol=1e-3)
+
+
+def test_without_the_complement_what_the_bands_leave_out_is_dropped():
+    fields = {"encoder": "linear", "branches": "index", "input_dropout": 0.0}
+    lead, whole = (model(**fields, complement=c).eval() for c in (False, True))
+    spectrum = partial_eigh(laplacian(GRAPH, normalization=None))
+    assigned = BANDS["index_bands"].assign(spectrum)
+    left_out = spectrum.vectors[:, assigned == 4]
+    x = left_out @ torch.randn(left_out.shape[1], 6, dtype=torch.float64)
+    assert lead(x, GRAPH.edge_index).abs().max() < 1e-9
+    assert whole(x, GRAPH.edge_index).abs().max() > 1e-3
+    bands = (lead.filters.layers[0].n_bands, whole.filters.layers[0].n_bands)
+    assert bands == (4, 5)
+
+
 def test_the_fast_path_works_with_many_features():
     """More features than nodes: the remainder itself is smaller than its Gram matrix."""
     made = NodeClassifier(
@@ -104,6 +167,41 @@ def test_a_linear_encoder_keeps_the_symmetry_and_an_mlp_does_not():
         assert_shift_equivariant(lambda x: broken(x, spectrum=spectra), spectra[0], features())
 
 
+@every_operator
+@pytest.mark.parametrize("response", ["diagonal", "bandwise", "full"])
+def test_every_pair_of_operators_keeps_the_symmetry(operators, response):
+    """On a regular graph L and N have the same eigenspaces, so both branches share a group."""
+    pair = [operators["index_operator"], operators["value_operator"]]
+    spectra = [partial_eigh(laplacian(GRAPH, normalization={"N": "sym"}.get(o))) for o in pair]
+    made = model(**operators, encoder="linear", response=response, self_loops=False).eval()
+    made.decoder.bias.data.zero_()
+    assert_shift_equivariant(lambda x: made(x, spectrum=spectra), spectra[0], features())
+
+
+@every_operator
+@pytest.mark.parametrize("branches", ["index", "value"])
+def test_one_branch_keeps_the_symmetry_of_its_operator(operators, branches):
+    graph = weighted(20)
+    normalization = {"N": "sym"}.get(operators[f"{branches}_operator"])
+    spectrum = partial_eigh(laplacian(graph, normalization=normalization))
+    made = model(**operators, encoder="linear", branches=branches, self_loops=False).eval()
+    assert_shift_equivariant(lambda x: made(x, spectrum=spectrum), spectrum, features())
+
+
+@every_operator
+def test_the_numbers_of_the_nodes_do_not_matter(operators):
+    graph = weighted(20)
+    made = model(**operators).eval()
+    L = laplacian(graph, normalization=None)
+
+    def outputs(x, shift):
+        A = -shift.to_dense().fill_diagonal_(0)
+        edges = A.nonzero().T
+        return made(x, edges, A[edges[0], edges[1]])
+
+    assert_permutation_equivariant(outputs, L, features())
+
+
 def test_scores_start_as_the_mean_of_the_filtered_scores():
     made = NodeClassifier(in_channels=6, out_channels=3, encoder="linear", **BANDS).eval()
     x = torch.randn(20, 6)
@@ -121,6 +219,9 @@ def test_config_or_fields():
     for field, value in (("encoder", "cnn"), ("place", "top"), ("branches", "both")):
         with pytest.raises(ModelError, match=field):
             NodeClassifierConfig(6, 3, **{field: value})
+    for field in ("index_operator", "value_operator"):
+        with pytest.raises(ModelError, match="must be L or N, not 'A'"):
+            NodeClassifierConfig(6, 3, **{field: "A"})
 
 
 def test_it_learns_the_digits():

@@ -11,6 +11,7 @@ from nlsf.errors import ModelError
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.scores import Scores
+from nlsf.nn.baselines.search import DROPOUTS, WIDTHS
 from nlsf.nn.sparse_signal import SparseSignal
 
 
@@ -26,7 +27,11 @@ class APPNPConfig(PeerConfig):
     K: int = 10
     alpha: float = 0.1
 
-    search: ClassVar = {"alpha": (0.1, 0.2, 0.5, 0.9), "hidden_channels": (64, 128)}
+    search: ClassVar = {
+        "alpha": (0.1, 0.2, 0.5, 0.9),
+        "hidden_channels": WIDTHS,
+        "dropout": DROPOUTS,
+    }
 
     def __post_init__(self) -> None:
         if self.K < 1 or not 0 < self.alpha <= 1:
@@ -40,6 +45,7 @@ class APPNP(Body):
         Z^{(k+1)} = (1 - \alpha) \tilde P Z^{(k)} + \alpha H, \qquad Z^{(0)} = H = \mathrm{MLP}(X)
 
     with :math:`\tilde P = \tilde D^{-1/2} (A + I) \tilde D^{-1/2}`: a fixed low-pass polynomial.
+    Edges have no dropout.
     """
 
     config: APPNPConfig

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.baselines.search import DROPOUTS, WIDTHS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
@@ -28,7 +29,12 @@ class ARMAConfig(PeerConfig):
     stacks: int = 2
     iterations: int = 2
 
-    search: ClassVar = {"stacks": (1, 2, 3), "iterations": (1, 2, 3)}
+    search: ClassVar = {
+        "stacks": (1, 2, 3),
+        "iterations": (1, 2, 3),
+        "hidden_channels": WIDTHS,
+        "dropout": DROPOUTS,
+    }
 
 
 class ARMA(Body):
@@ -38,8 +44,9 @@ class ARMA(Body):
         H_s^{(t+1)} = \sigma\bigl( \tilde A H_s^{(t)} W_s + X V_s \bigr), \qquad
         Y = \frac{1}{S} \sum_{s=1}^{S} H_s^{(T)}, \quad \tilde A = D^{-1/2} A D^{-1/2}
 
-    A linear recursion of this form converges to a filter of one pole; S of them to a rational
-    filter of order S. W is shared by the steps after the first.
+    Without :math:`\sigma`, and where it converges, such a recursion tends to a filter of one pole,
+    and the mean of S of them to a rational filter of order S. A stack has one W for its first step
+    and one for all others; the last layer has no :math:`\sigma` at its end.
     """
 
     config: ARMAConfig

@@ -68,4 +68,6 @@ PEER = Peer(
     formula="Y = sum_k theta_k 2^-K binom(K, k) (2I - N)^(K-k) N^k MLP(X)",
     reference="He, Wei, Huang, Xu, NeurIPS 2021",
     scaling="O(K E c + N d^2)",
+    # What ChebNetII's authors use on citation graphs.
+    training={"psi_lr": 1e-3, "psi_weight_decay": 0.05},
 )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from nlsf.nn.baselines.base import Body, Peer, PeerConfig
+from nlsf.nn.baselines.base import Peer, PeerConfig
+from nlsf.nn.baselines.convolutions import Convolutions
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
-from nlsf.nn.dropout import Dropout
-from nlsf.nn.feature_linear import FeatureLinear, dropped
+from nlsf.nn.baselines.search import DROPOUTS, LAYERS, WIDTHS
+from nlsf.nn.feature_linear import FeatureLinear
 from nlsf.nn.sparse_signal import SparseSignal
 
 
@@ -30,10 +31,15 @@ class CayleyNetConfig(PeerConfig):
     jacobi: int = 5
     num_layers: int = 2
 
-    search: ClassVar = {"K": (1, 2, 3), "hidden_channels": (64, 128)}
+    search: ClassVar = {
+        "K": (1, 2, 3),
+        "hidden_channels": WIDTHS,
+        "dropout": DROPOUTS,
+        "num_layers": LAYERS,
+    }
 
 
-class CayleyNet(Body):
+class CayleyNet(Convolutions):
     r"""Cayley polynomials of the Laplacian (Levie, Monti, Bresson, Bronstein, TSP 2019).
 
     .. math::
@@ -53,20 +59,7 @@ class CayleyNet(Body):
     config: CayleyNetConfig
 
     def __init__(self, config: CayleyNetConfig) -> None:
-        super().__init__(config)
-        inner = [config.hidden_channels] * (config.num_layers - 1)
-        sizes = [config.in_channels, *inner, config.out_channels]
-        self.input_dropout = Dropout(config.input_dropout)
-        self.layers = nn.ModuleList(_Layer(a, b, config) for a, b in pairwise(sizes))
-        self.dropouts = nn.ModuleList(Dropout(config.dropout) for _ in inner)
-
-    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """All layers."""
-        P = graph.matrix("sym")
-        h: Tensor = self.layers[0](dropped(x, self.input_dropout), P)
-        for layer, dropout in zip(self.layers[1:], self.dropouts, strict=True):
-            h = layer(dropout(h.relu()), P)
-        return h
+        super().__init__(config, config.num_layers, partial(_Layer, config=config))
 
 
 class _Layer(nn.Module):
@@ -81,7 +74,8 @@ class _Layer(nn.Module):
         )
         self.coefficients = nn.Parameter(torch.zeros(()))  # the logarithm of the zoom
 
-    def forward(self, x: Tensor | SparseSignal, P: SparseSignal) -> Tensor:
+    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        P = graph.matrix("sym")
         # Horner's scheme applies C to the channels of the output, K times in all.
         *lower, z = (lin(x) for lin in self.powers)
         for term in reversed(lower):
@@ -114,6 +108,6 @@ PEER = Peer(
     CayleyNetConfig,
     formula="H' = s(H W_0 + 2 Re sum_k C^k H W_k), C = (h N - i)(h N + i)^-1",
     reference="Levie, Monti, Bresson, Bronstein, TSP 2019",
-    scaling="O(K J E d + K N d^2)",
+    scaling="O(K J E d + K N d^2), J steps of Jacobi",
     training={"weight_decay": 5e-3},
 )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
 from typing import ClassVar
 
 from torch import Tensor, nn
 
-from nlsf.nn.baselines.base import Body, Peer, PeerConfig
+from nlsf.nn.baselines.base import Peer, PeerConfig
+from nlsf.nn.baselines.convolutions import Convolutions
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
-from nlsf.nn.dropout import Dropout
-from nlsf.nn.feature_linear import FeatureLinear, dropped
+from nlsf.nn.baselines.search import DROPOUTS, LAYERS, WIDTHS
+from nlsf.nn.feature_linear import FeatureLinear
 from nlsf.nn.sparse_signal import SparseSignal
 
 
@@ -27,10 +28,15 @@ class ChebNetConfig(PeerConfig):
     K: int = 3
     num_layers: int = 2
 
-    search: ClassVar = {"K": (2, 3), "hidden_channels": (64, 128)}
+    search: ClassVar = {
+        "K": (2, 3),
+        "hidden_channels": WIDTHS,
+        "dropout": DROPOUTS,
+        "num_layers": LAYERS,
+    }
 
 
-class ChebNet(Body):
+class ChebNet(Convolutions):
     r"""Learned Chebyshev polynomials of the Laplacian (Defferrard et al., NeurIPS 2016).
 
     .. math::
@@ -41,20 +47,7 @@ class ChebNet(Body):
     config: ChebNetConfig
 
     def __init__(self, config: ChebNetConfig) -> None:
-        super().__init__(config)
-        inner = [config.hidden_channels] * (config.num_layers - 1)
-        sizes = [config.in_channels, *inner, config.out_channels]
-        self.input_dropout = Dropout(config.input_dropout)
-        self.layers = nn.ModuleList(_Chebyshev(a, b, config.K) for a, b in pairwise(sizes))
-        self.dropouts = nn.ModuleList(Dropout(config.dropout) for _ in inner)
-
-    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """All layers."""
-        P = graph.matrix("sym")
-        h: Tensor = self.layers[0](dropped(x, self.input_dropout), P)
-        for layer, dropout in zip(self.layers[1:], self.dropouts, strict=True):
-            h = layer(dropout(h.relu()), P)
-        return h
+        super().__init__(config, config.num_layers, partial(_Chebyshev, K=config.K))
 
 
 class _Chebyshev(nn.Module):
@@ -66,8 +59,9 @@ class _Chebyshev(nn.Module):
             FeatureLinear(in_channels, out_channels, bias=k == 0) for k in range(K)
         )
 
-    def forward(self, h: Tensor | SparseSignal, P: SparseSignal) -> Tensor:
+    def forward(self, h: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """The sum by Clenshaw's recurrence, which needs the channels of the output only."""
+        P = graph.matrix("sym")
         terms = [lin(h) for lin in self.lins]
         ahead = two = terms[0] * 0
         for term in reversed(terms[1:]):

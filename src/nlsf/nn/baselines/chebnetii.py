@@ -77,4 +77,6 @@ PEER = Peer(
     formula="Y = sum_k w_k T_k(L^) MLP(X), w interpolates gamma at Chebyshev nodes",
     reference="He, Wei, Wen, NeurIPS 2022",
     scaling="O(K E c + N d^2)",
+    # What ChebNetII's authors use on citation graphs.
+    training={"psi_lr": 1e-3, "psi_weight_decay": 0.05},
 )

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.baselines.search import DROPOUTS, WIDTHS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
@@ -25,21 +26,25 @@ class CPGNNConfig(PeerConfig):
 
     rounds: int = 2
 
-    search: ClassVar = {"rounds": (1, 2)}
+    search: ClassVar = {"rounds": (1, 2), "hidden_channels": WIDTHS, "dropout": DROPOUTS}
 
 
 class CPGNN(Body):
-    r"""CPGNN with a multilayer perceptron as its prior (Zhu et al., AAAI 2021, equations 2 to 5).
+    r"""CPGNN with a multilayer perceptron as its prior (Zhu et al., AAAI 2021).
 
     .. math::
         B_0 = \mathrm{softmax}(\mathrm{MLP}(X)) - \tfrac{1}{C}, \qquad
         B_k = B_0 + A B_{k-1} \bar H
 
     with one row and one column of :math:`\bar H` a class: how much more, or less, than by chance a
-    class is next to another. Two things differ from the paper, which estimates the first
-    :math:`\bar H` from training labels and a prior trained before: here it starts as
-    :math:`I - 1/C`, classes next to their own, and is learned from there. And where the paper adds
-    the sums of its rows to the loss, to pull them to zero, here they are zero.
+    class is next to another.
+
+    The training is simpler than the paper's, which trains the prior first, estimates
+    :math:`\bar H` from its beliefs and the training labels, and goes on with two further losses:
+    that of the prior itself, and the sums of the rows of :math:`\bar H`. Here there is no
+    training before and no loss of the prior: everything learns from the loss of :math:`B_K` alone,
+    :math:`\bar H` starts as :math:`I - 1/C`, classes next to their own, and its rows always have
+    the sum 0.
     """
 
     config: CPGNNConfig
@@ -74,6 +79,6 @@ PEER = Peer(
     CPGNNConfig,
     formula="B' = B0 + A B H, B0 = softmax(MLP(X)) - 1/C",
     reference="Zhu et al., AAAI 2021",
-    scaling="O(E C K + N d^2), C classes",
+    scaling="O(K E C + N d^2), K rounds, C classes",
     levels=("node",),
 )

@@ -12,6 +12,7 @@ from torch_geometric.utils import to_dense_batch
 from nlsf.errors import ModelError
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.baselines.search import DROPOUTS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.readout import Readout
 from nlsf.nn.sparse_signal import SparseSignal
@@ -31,7 +32,8 @@ class DiffPoolConfig(PeerConfig):
 
     search: ClassVar = {
         "clusters": ((12,), (12, 3), (24, 6)),
-        "hidden_channels": (32, 64),
+        "hidden_channels": (32, 64, 128),
+        "dropout": DROPOUTS,
         "side_losses": (0.0, 1.0),
     }
 
@@ -199,6 +201,6 @@ PEER = Peer(
     DiffPoolConfig,
     formula="X' = S^T GNN(A, X), A' = S^T A S, S = softmax(GNN'(A, X))",
     reference="Ying et al., NeurIPS 2018",
-    scaling="O(E d + N d^2 + N C d)",
+    scaling="O(E (d + C) + N (d + C)^2), C clusters, each graph as large as its batch's largest",
     levels=("graph",),
 )

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.edge_sum import edge_sum
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.baselines.search import WIDTHS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
@@ -28,6 +29,7 @@ class FAGCNConfig(PeerConfig):
     eps: float = 0.3
 
     search: ClassVar = {
+        "hidden_channels": WIDTHS,
         "dropout": (0.4, 0.5, 0.6),
         "num_layers": (1, 2, 3, 4, 5, 6, 7, 8),
         "eps": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
@@ -35,7 +37,7 @@ class FAGCNConfig(PeerConfig):
 
 
 class FAGCN(Body):
-    r"""Frequency adaptation network (Bo et al., AAAI 2021, equations 4 to 6).
+    r"""Frequency adaptation network (Bo et al., AAAI 2021).
 
     .. math::
         h_i^{(0)} = \mathrm{ReLU}(W_1 x_i), \qquad
@@ -43,7 +45,8 @@ class FAGCN(Body):
             \sum_{j \in N(i)} \frac{\alpha_{ij}}{\sqrt{d_i d_j}} h_j^{(k-1)}, \qquad
         \alpha_{ij} = \tanh\bigl( g_k^\top [h_i \Vert h_j] \bigr)
 
-    and a linear map at the end. A negative :math:`\alpha` passes the difference of two nodes on.
+    and a linear map at the end. A negative :math:`\alpha` subtracts the neighbour. Dropout acts on
+    the features, on :math:`h^{(0)}`, and on the weights of the edges.
     """
 
     together = False
@@ -84,5 +87,5 @@ PEER = Peer(
     FAGCNConfig,
     formula="h_i' = eps h_i0 + sum_j tanh(g^T [h_i | h_j]) / sqrt(d_i d_j) h_j",
     reference="Bo, Wang, Shi, Shen, AAAI 2021",
-    scaling="O(E d K + N d^2)",
+    scaling="O(K E d + N d^2), K rounds",
 )

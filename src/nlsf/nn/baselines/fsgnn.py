@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.baselines.search import DROPOUTS, WIDTHS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
@@ -27,7 +28,12 @@ class FSGNNConfig(PeerConfig):
     hops: int = 3
     normalize: bool = True
 
-    search: ClassVar = {"hops": (3, 8), "normalize": (False, True), "hidden_channels": (64,)}
+    search: ClassVar = {
+        "hops": (3, 8),
+        "normalize": (False, True),
+        "hidden_channels": WIDTHS,
+        "dropout": DROPOUTS,
+    }
 
 
 class FSGNN(Body):

@@ -11,6 +11,7 @@ from torch_geometric.nn import GATConv
 
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.baselines.search import DROPOUTS, WIDTHS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
@@ -28,7 +29,7 @@ class GATConfig(PeerConfig):
     heads: int = 8
     slope: float = 0.2
 
-    search: ClassVar = {"heads": (1, 4, 8), "hidden_channels": (64, 128)}
+    search: ClassVar = {"heads": (1, 4, 8), "hidden_channels": WIDTHS, "dropout": DROPOUTS}
 
 
 class GAT(Body):

@@ -44,7 +44,8 @@ class GATSep(ResidualBody):
         \qquad n_i = \mathrm{LayerNorm}(h_i)
 
     with the scores :math:`\alpha` of GAT over the neighbours alone, without the node itself:
-    PyTorch Geometric's ``GATConv``. The weights of edges play no role.
+    PyTorch Geometric's ``GATConv``. The authors' code has :math:`W n_i` in the place of
+    :math:`n_i`, which the first map of the MLP makes up for. The weights of edges play no role.
     """
 
     config: GATSepConfig

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import ClassVar
 
 from torch import Tensor, nn
 
-from nlsf.nn.baselines.base import Body, Peer, PeerConfig
+from nlsf.nn.baselines.base import Peer, PeerConfig
+from nlsf.nn.baselines.convolutions import Convolutions
 from nlsf.nn.baselines.edge_sum import edge_sum
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
-from nlsf.nn.dropout import Dropout
-from nlsf.nn.feature_linear import FeatureLinear, dropped
+from nlsf.nn.baselines.search import DROPOUTS, LAYERS, WIDTHS
+from nlsf.nn.feature_linear import FeatureLinear
 from nlsf.nn.sparse_signal import SparseSignal
 
 
@@ -26,7 +26,7 @@ class GBKGNNConfig(PeerConfig):
 
     num_layers: int = 2
 
-    search: ClassVar = {"hidden_channels": (16, 64), "num_layers": (1, 2, 3)}
+    search: ClassVar = {"hidden_channels": WIDTHS, "dropout": DROPOUTS, "num_layers": LAYERS}
 
 
 class GBKLayer(nn.Module):
@@ -58,8 +58,8 @@ class GBKLayer(nn.Module):
         return y
 
 
-class GBKGNN(Body):
-    r"""Gated bi-kernel network (Du et al., WWW 2022, equations 4 and 5).
+class GBKGNN(Convolutions):
+    r"""Gated bi-kernel network (Du et al., WWW 2022).
 
     .. math::
         h_i' = \sigma\Bigl( W_f h_i + \frac{1}{|N(i)|} \sum_{j \in N(i)}
@@ -67,26 +67,16 @@ class GBKGNN(Body):
         \alpha_{ij} = \mathrm{sigmoid}\bigl( w_g^\top [h_i \Vert h_j] \bigr)
 
     The paper also trains the gate to tell whether two training nodes have the same class; here it
-    learns from the loss of the task alone.
+    learns from the loss of the task alone. The authors' code differs from the formula: it has
+    :math:`h_i` in the place of :math:`h_j` behind :math:`W_d`, a leaky ReLU inside of the sigmoid,
+    and for even widths the two kernels side by side, each of half the width.
     """
 
     together = False
     config: GBKGNNConfig
 
     def __init__(self, config: GBKGNNConfig) -> None:
-        super().__init__(config)
-        inner = [config.hidden_channels] * (config.num_layers - 1)
-        sizes = [config.in_channels, *inner, config.out_channels]
-        self.input_dropout = Dropout(config.input_dropout)
-        self.layers = nn.ModuleList(GBKLayer(a, b) for a, b in pairwise(sizes))
-        self.dropouts = nn.ModuleList(Dropout(config.dropout) for _ in inner)
-
-    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """All layers."""
-        h: Tensor = self.layers[0](dropped(x, self.input_dropout), graph)
-        for layer, dropout in zip(self.layers[1:], self.dropouts, strict=True):
-            h = layer(dropout(h.relu()), graph)
-        return h
+        super().__init__(config, config.num_layers, GBKLayer)
 
 
 PEER = Peer(

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.baselines.search import DROPOUTS, LAYERS, WIDTHS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
@@ -25,11 +26,7 @@ class GCNConfig(PeerConfig):
 
     num_layers: int = 2
 
-    search: ClassVar = {
-        "hidden_channels": (64, 128),
-        "dropout": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-        "num_layers": (1, 2, 3, 4),
-    }
+    search: ClassVar = {"hidden_channels": WIDTHS, "dropout": DROPOUTS, "num_layers": LAYERS}
 
 
 class GCN(Body):
@@ -38,7 +35,7 @@ class GCN(Body):
     .. math::
         H' = \sigma\bigl( \tilde D^{-1/2} (A + I) \tilde D^{-1/2} H W \bigr)
 
-    Linear in edges and nodes: one sparse product a layer.
+    One sparse product a layer; there is no :math:`\sigma` after the last one.
     """
 
     config: GCNConfig

@@ -25,7 +25,11 @@ class GINConfig(PeerConfig):
 
     num_layers: int = 3
 
-    search: ClassVar = {"hidden_channels": (32, 64, 128), "num_layers": (2, 3, 4, 5)}
+    search: ClassVar = {
+        "hidden_channels": (16, 32, 64, 128),
+        "dropout": (0.0, 0.5),
+        "num_layers": (2, 3, 4, 5),
+    }
 
 
 class GIN(Body):
@@ -34,7 +38,8 @@ class GIN(Body):
     .. math::
         H' = \mathrm{MLP}\bigl( (1 + \epsilon) H + A H \bigr)
 
-    Each network has two linear layers with batch normalisation; a linear map ends the stack. The
+    Each network has two linear layers, batch normalisation and ReLU between them and ReLU behind;
+    a linear map of the last :math:`H` ends the stack, where the paper reads out all of them. The
     first linear map stands before the sum, which commutes with it, so that features may be sparse.
     """
 

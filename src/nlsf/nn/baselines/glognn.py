@@ -12,6 +12,7 @@ from nlsf.errors import ModelError
 from nlsf.nn.baselines.base import Body, Peer
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.node_rows import NodeRowsConfig, rows_of
+from nlsf.nn.baselines.search import DROPOUTS, WIDTHS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
@@ -38,6 +39,8 @@ class GloGNNConfig(NodeRowsConfig):
     num_layers: int = 3
 
     search: ClassVar = {
+        "hidden_channels": WIDTHS,
+        "dropout": DROPOUTS,
         "alpha": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
         "beta1": (0.0, 1.0, 10.0),
         "beta2": (0.1, 1.0, 10.0, 100.0, 1000.0),
@@ -68,10 +71,11 @@ class GloGNN(Body):
         + \beta_2 \bigl\lVert Z - \sum_{k=1}^{K} \lambda_k \tilde P^k \bigr\rVert^2
 
     with :math:`\tilde P = \tilde D^{-1/2} (A + I) \tilde D^{-1/2}` and learned :math:`\lambda`. It
-    is never built: by the identity of Woodbury
+    is never built: by the identity
     :math:`[c^2 H H^T + b I]^{-1} H = H [c^2 H^T H + b I]^{-1}`, where the matrix on the right is
     as small as the number of classes, and :math:`Z H` follows. Every node is a feature in
-    :math:`\tilde P W_A`, so that these weights belong to one graph.
+    :math:`\tilde P W_A`, so that these weights belong to one graph. The authors' code has
+    :math:`\tilde D^{-1} (A + I)` in the place of :math:`\tilde P`.
     """
 
     config: GloGNNConfig
@@ -118,6 +122,6 @@ PEER = Peer(
     GloGNNConfig,
     formula="H' = (1 - g) Z H + g H0, Z = argmin |H - H'|^2 + b1 |Z|^2 + b2 |Z - sum_k l_k P~^k|^2",
     reference="Li et al., ICML 2022",
-    scaling="O(K E c + N d^2)",
+    scaling="O(E d + L K E c + N d^2), L layers, c classes",
     levels=("node",),
 )

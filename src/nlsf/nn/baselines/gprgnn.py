@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.scores import Scores
+from nlsf.nn.baselines.search import DROPOUTS, WIDTHS
 from nlsf.nn.sparse_signal import SparseSignal
 
 
@@ -26,7 +27,11 @@ class GPRGNNConfig(PeerConfig):
     K: int = 10
     alpha: float = 0.1
 
-    search: ClassVar = {"alpha": (0.1, 0.2, 0.5, 0.9), "hidden_channels": (64, 128)}
+    search: ClassVar = {
+        "alpha": (0.1, 0.2, 0.5, 0.9),
+        "hidden_channels": WIDTHS,
+        "dropout": DROPOUTS,
+    }
 
 
 class GPRGNN(Body):
@@ -35,6 +40,8 @@ class GPRGNN(Body):
     .. math::
         Z = \sum_{k=0}^{K} \gamma_k \tilde P^k \, \mathrm{MLP}(X), \qquad
         \gamma_k = \alpha (1 - \alpha)^k \text{ at the start}, \quad \gamma_K = (1 - \alpha)^K
+
+    with :math:`\tilde P = \tilde D^{-1/2} (A + I) \tilde D^{-1/2}`.
     """
 
     config: GPRGNNConfig

@@ -61,11 +61,12 @@ class GT(ResidualBody):
 
     .. math::
         g_i = h_i + W_O \sum_{j \in N(i) \cup i} \alpha_{ij} V n_j, \quad
-        \alpha_{ij} = \mathrm{softmax}_j \frac{(Q n_i)^\top K n_j}{\sqrt d}, \quad
+        \alpha_{ij} = \mathrm{softmax}_j \frac{(Q n_i)^\top K n_j}{\sqrt m}, \quad
         h_i' = g_i + \mathrm{MLP}(\mathrm{LayerNorm}(g_i))
 
-    with :math:`n_i = \mathrm{LayerNorm}(h_i)`. The attention is PyTorch Geometric's
-    ``TransformerConv``. The weights of edges play no role.
+    with :math:`n_i = \mathrm{LayerNorm}(h_i)` and heads of m channels, side by side. The attention
+    is PyTorch Geometric's ``TransformerConv``, here without biases in Q, K and V. The weights of
+    edges play no role.
     """
 
     config: GTConfig
@@ -79,7 +80,7 @@ PEER = Peer(
     "GT",
     GT,
     GTConfig,
-    formula="h_i' = h_i + W sum_j softmax_j((Q h_i)^T K h_j / sqrt(d)) V h_j, then h + MLP(h)",
+    formula="h_i' = h_i + W sum_j softmax_j((Q h_i)^T K h_j / sqrt(m)) V h_j, then h + MLP(h)",
     reference="Shi et al., IJCAI 2021",
     scaling="O(E d + N d^2)",
 )

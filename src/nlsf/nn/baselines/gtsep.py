@@ -36,7 +36,7 @@ PEER = Peer(
     "GT-sep",
     GTSep,
     GTSepConfig,
-    formula="h_i' = h_i + W [h_i | sum_j softmax_j((Q h_i)^T K h_j / sqrt(d)) V h_j], "
+    formula="h_i' = h_i + W [h_i | sum_j softmax_j((Q h_i)^T K h_j / sqrt(m)) V h_j], "
     "then h + MLP(h)",
     reference="Platonov, Kuznedelev, Diskin, Babenko, Prokhorenkova, ICLR 2023",
     scaling="O(E d + N d^2)",

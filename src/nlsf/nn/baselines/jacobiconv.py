@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.baselines.search import DROPOUTS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
@@ -34,6 +35,8 @@ class JacobiConvConfig(PeerConfig):
     search: ClassVar = {
         "a": (-0.5, 0.0, 0.5, 1.0, 1.5, 2.0),
         "b": (-0.5, 0.0, 0.5, 1.0, 1.5, 2.0),
+        "gamma": (0.5, 1.0, 1.5, 2.0),
+        "dropout": DROPOUTS,
     }
 
 
@@ -99,5 +102,5 @@ PEER = Peer(
     JacobiConvConfig,
     formula="Y_l = sum_k alpha_kl P_k^(a,b)(A~) (X W)_l",
     reference="Wang and Zhang, ICML 2022",
-    scaling="O(K E c + N F c)",
+    scaling="O(K E c + N F c), F features, c classes",
 )

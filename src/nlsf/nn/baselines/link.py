@@ -10,6 +10,7 @@ from torch import Tensor
 from nlsf.nn.baselines.base import Body, Peer
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.node_rows import NodeRowsConfig, rows_of
+from nlsf.nn.baselines.search import DROPOUTS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
@@ -21,7 +22,7 @@ class LINKConfig(NodeRowsConfig):
 
     input_dropout: float = 0.0
 
-    search: ClassVar = {}
+    search: ClassVar = {"input_dropout": DROPOUTS}
 
 
 class LINK(Body):

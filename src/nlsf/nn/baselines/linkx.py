@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from nlsf.nn.baselines.base import Body, Peer
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.node_rows import NodeRowsConfig, rows_of
+from nlsf.nn.baselines.search import DROPOUTS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.models.head import Head
@@ -26,7 +27,11 @@ class LINKXConfig(NodeRowsConfig):
 
     num_layers: int = 2
 
-    search: ClassVar = {"hidden_channels": (16, 32, 64, 128, 256), "num_layers": (1, 2, 3)}
+    search: ClassVar = {
+        "hidden_channels": (16, 32, 64, 128, 256),
+        "dropout": DROPOUTS,
+        "num_layers": (1, 2, 3),
+    }
 
 
 class LINKX(Body):

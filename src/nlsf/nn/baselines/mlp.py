@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from torch import Tensor
 
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.scores import Scores
+from nlsf.nn.baselines.search import DROPOUTS, WIDTHS
 from nlsf.nn.sparse_signal import SparseSignal
+
+
+@dataclass(frozen=True)
+class MLPConfig(PeerConfig):
+    """Settings of `MLP`."""
+
+    search: ClassVar = {"hidden_channels": WIDTHS, "dropout": DROPOUTS}
 
 
 class MLP(Body):
@@ -20,7 +31,9 @@ class MLP(Body):
     graph.
     """
 
-    def __init__(self, config: PeerConfig) -> None:
+    config: MLPConfig
+
+    def __init__(self, config: MLPConfig) -> None:
         super().__init__(config)
         self.scores = Scores(config)
 
@@ -35,7 +48,7 @@ PEER = Peer(
     "mlp",
     "MLP",
     MLP,
-    PeerConfig,
+    MLPConfig,
     formula="Y = s(X W1) W2",
     reference="control without a graph",
     scaling="O(N d^2)",

@@ -26,7 +26,6 @@ from nlsf.nn.baselines import (
     gtsep,
     h2gcn,
     jacobiconv,
-    linear_nlsf,
     link,
     linkx,
     mlp,
@@ -41,7 +40,6 @@ from nlsf.nn.baselines.base import Peer
 
 _METHODS = (
     mlp,
-    linear_nlsf,
     gcn,
     chebnet,
     chebnetii,

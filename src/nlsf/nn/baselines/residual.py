@@ -11,6 +11,7 @@ from torch.nn.functional import gelu
 
 from nlsf.nn.baselines.base import Body, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.baselines.search import DROPOUTS, WIDTHS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
@@ -28,7 +29,11 @@ class AttentionConfig(PeerConfig):
     num_layers: int = 2
     heads: int = 8
 
-    search: ClassVar = {"num_layers": (1, 2, 3, 4, 5)}
+    search: ClassVar = {
+        "num_layers": (1, 2, 3, 4, 5),
+        "hidden_channels": WIDTHS,
+        "dropout": DROPOUTS,
+    }
 
     @property
     def head_channels(self) -> int:

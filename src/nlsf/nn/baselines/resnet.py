@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.baselines.search import DROPOUTS, WIDTHS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
@@ -24,7 +25,11 @@ class ResNetConfig(PeerConfig):
 
     num_layers: int = 2
 
-    search: ClassVar = {"num_layers": (1, 2, 3, 4, 5), "hidden_channels": (64, 128, 512)}
+    search: ClassVar = {
+        "num_layers": (1, 2, 3, 4, 5),
+        "hidden_channels": (*WIDTHS, 512),
+        "dropout": DROPOUTS,
+    }
 
 
 class ResidualLayer(nn.Module):
@@ -56,8 +61,8 @@ class ResNet(Body):
         H^{(l+1)} = H^{(l)} + \sigma\bigl( \mathrm{LN}(H^{(l)}) W_1 \bigr) W_2, \qquad
         Y = \mathrm{LN}(H^{(L)}) W_3
 
-    with GELU for :math:`\sigma`. The same layers carry the other methods of that paper, which makes
-    it their control.
+    with GELU for :math:`\sigma`. The other methods of that paper have layers of this shape, which
+    makes it their control.
     """
 
     config: ResNetConfig

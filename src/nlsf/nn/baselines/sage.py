@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.baselines.search import DROPOUTS, LAYERS, WIDTHS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
@@ -25,7 +26,7 @@ class SAGEConfig(PeerConfig):
 
     num_layers: int = 2
 
-    search: ClassVar = {"hidden_channels": (64, 128), "num_layers": (1, 2, 3, 4)}
+    search: ClassVar = {"hidden_channels": WIDTHS, "dropout": DROPOUTS, "num_layers": LAYERS}
 
 
 class SAGE(Body):
@@ -33,6 +34,9 @@ class SAGE(Body):
 
     .. math::
         H' = \sigma\bigl( H W_1 + D^{-1} A H W_2 \bigr)
+
+    All neighbours count: none are sampled. Rows are not brought to unit length, and there is no
+    :math:`\sigma` after the last layer.
     """
 
     config: SAGEConfig

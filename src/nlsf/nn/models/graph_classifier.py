@@ -11,6 +11,7 @@ from nlsf.errors import ModelError
 from nlsf.nn.attention import LaplacianAttention, Score
 from nlsf.nn.graph_nlsf import GraphNLSF
 from nlsf.nn.models.head import Head
+from nlsf.nn.models.operator import Operator, check_operators, normalization_of
 from nlsf.nn.pooling_nlsf import PoolingNLSF
 from nlsf.nn.readout import ReadoutName
 from nlsf.nn.response import ResponseName, Sharing
@@ -29,8 +30,11 @@ class GraphClassifierConfig:
         hidden_channels: outputs of each filter.
         level: ``"graph"`` (Phi) or ``"pooling"``.
         branches: ``"attention"`` between an index and a value branch, or only one of them.
-        index_bands: bands of the index branch, on L.
-        value_bands: bands of the value branch, on N.
+        index_bands: bands of the index branch.
+        value_bands: bands of the value branch.
+        index_operator: what the index branch reads, ``"L"`` or ``"N"``.
+        value_operator: what the value branch reads.
+        complement: whether what the bands leave out is filtered too, or dropped (*lead*).
         score: the attention's scores.
         channels: linear map of the features before the norms of Phi; ``None`` for none.
         standardize: batch normalisation of the norms of Phi, and in the head.
@@ -49,6 +53,9 @@ class GraphClassifierConfig:
     branches: Literal["attention", "index", "value"] = "attention"
     index_bands: Bands = field(default_factory=lambda: IndexBands(8))
     value_bands: Bands = field(default_factory=DyadicBands)
+    index_operator: Operator = "L"
+    value_operator: Operator = "N"
+    complement: bool = True
     score: Score = "scalar"
     channels: int | None = 32
     standardize: bool = True
@@ -69,6 +76,7 @@ class GraphClassifierConfig:
             raise ModelError(
                 f"branches must be 'attention', 'index' or 'value', not {self.branches!r}."
             )
+        check_operators(self.index_operator, self.value_operator)
 
 
 class GraphClassifier(nn.Module):
@@ -88,9 +96,9 @@ class GraphClassifier(nn.Module):
         self.config = c = GraphClassifierConfig(**fields) if config is None else config
         branches = []
         if c.branches != "value":
-            branches.append(_branch(c, c.index_bands, None))
+            branches.append(_branch(c, c.index_bands, c.index_operator))
         if c.branches != "index":
-            branches.append(_branch(c, c.value_bands, "sym"))
+            branches.append(_branch(c, c.value_bands, c.value_operator))
         self.filter: LaplacianAttention | GraphNLSF | PoolingNLSF = branches[0]
         if c.branches == "attention":
             self.filter = LaplacianAttention(branches[0], branches[1], c.score)
@@ -118,7 +126,8 @@ class GraphClassifier(nn.Module):
             edge_index: (2, E).
             edge_weight: (E,).
             batch: (N,), the graph of each node.
-            spectrum: instead of ``edge_index``; a pair (L, N) with attention.
+            spectrum: instead of ``edge_index``; with attention a pair, of the index branch
+                and of the value branch.
         """
         options = {} if spectrum is None else {"spectrum": spectrum}
         out: Tensor = self.head(self.filter(x, edge_index, edge_weight, batch, **options))
@@ -180,15 +189,15 @@ class GraphClassifier(nn.Module):
         return [branch for branch in branches if isinstance(branch, GraphNLSF)]
 
 
-def _branch(
-    c: GraphClassifierConfig, bands: Bands, normalization: Literal["sym"] | None
-) -> GraphNLSF | PoolingNLSF:
+def _branch(c: GraphClassifierConfig, bands: Bands, operator: Operator) -> GraphNLSF | PoolingNLSF:
+    normalization = normalization_of(operator)
     if c.level == "graph":
         return GraphNLSF(
             c.in_channels,
             c.hidden_channels,
             bands,
             normalization,
+            complement=c.complement,
             norm=c.norm,
             channels=c.channels,
             standardize=c.standardize,
@@ -202,6 +211,7 @@ def _branch(
         depth=1,
         bands=bands,
         normalization=normalization,
+        complement=c.complement,
         norm=c.norm,
         response=c.response,
         sharing=c.sharing,

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.attention import LaplacianAttention, Score
 from nlsf.nn.dropout import Dropout
+from nlsf.nn.models.operator import Operator, check_operators, normalization_of
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.response import Mode, ResponseName, Sharing
 from nlsf.nn.sparse_signal import SparseSignal
@@ -33,9 +34,13 @@ class NodeClassifierConfig:
         place: filter the ``"hidden"`` channels or, encoded that far, the class ``"scores"``.
         branches: ``"attention"`` between an index and a value branch, or only one of them.
         num_layers: filters in a row.
-        index_bands: bands of the index branch, on L.
-        value_bands: bands of the value branch, on N.
-        self_loops: add self loops to N.
+        index_bands: bands of the index branch.
+        value_bands: bands of the value branch.
+        index_operator: what the index branch reads, ``"L"`` or ``"N"``.
+        value_operator: what the value branch reads. A hub makes the largest eigenvalue of L large,
+            and bands are fractions of it: only many of them divide the low end (dyadic, S = 12).
+        self_loops: add self loops to N; L does not see them.
+        complement: whether what the bands leave out is filtered too, or dropped (*lead*).
         score: the attention's scores.
         residual: add the input of every layer to its output.
         response: form of the response; ``sharing``, ``mode``, ``relative``, ``psi_hidden``,
@@ -53,7 +58,10 @@ class NodeClassifierConfig:
     num_layers: int = 1
     index_bands: Bands = field(default_factory=lambda: IndexBands(16))
     value_bands: Bands = field(default_factory=DyadicBands)
+    index_operator: Operator = "L"
+    value_operator: Operator = "N"
     self_loops: bool = True
+    complement: bool = True
     score: Score = "scalar"
     residual: bool = False
     response: ResponseName = "diagonal"
@@ -77,6 +85,7 @@ class NodeClassifierConfig:
             value = getattr(self, name)
             if value not in known:
                 raise ModelError(f"{name} must be one of {', '.join(known)}, not {value!r}.")
+        check_operators(self.index_operator, self.value_operator)
         if self.encoder == "none" and self.place == "scores":
             raise ModelError(
                 "Class scores need an encoder: say place='hidden' or encoder='linear'."
@@ -153,7 +162,8 @@ class NodeClassifier(nn.Module):
             edge_index: (2, E).
             edge_weight: (E,).
             batch: (N,).
-            spectrum: instead of ``edge_index``; a pair (L, N) with attention.
+            spectrum: instead of ``edge_index``; with attention a pair, of the index branch
+                and of the value branch.
         """
         h = self._encode(x)
         options = {} if spectrum is None else {"spectrum": spectrum}
@@ -251,23 +261,28 @@ class NodeClassifier(nn.Module):
 def _layer(
     c: NodeClassifierConfig, in_channels: int, out_channels: int
 ) -> NodeNLSF | LaplacianAttention:
-    options: dict[str, Any] = {
-        "response": c.response,
-        "a": c.a,
-        "eps": c.eps,
-        "start": c.start,
-        "sharing": c.sharing,
-        "mode": c.mode,
-        "relative": c.relative,
-        "hidden": c.psi_hidden,
-        "dropout": c.psi_dropout,
-    }
+    def branch(bands: Bands, operator: Operator) -> NodeNLSF:
+        return NodeNLSF(
+            in_channels,
+            out_channels,
+            bands,
+            normalization_of(operator),
+            complement=c.complement,
+            self_loops=c.self_loops and operator == "N",
+            response=c.response,
+            a=c.a,
+            eps=c.eps,
+            start=c.start,
+            sharing=c.sharing,
+            mode=c.mode,
+            relative=c.relative,
+            hidden=c.psi_hidden,
+            dropout=c.psi_dropout,
+        )
+
     if c.branches == "index":
-        return NodeNLSF(in_channels, out_channels, c.index_bands, None, **options)
-    value = NodeNLSF(
-        in_channels, out_channels, c.value_bands, "sym", self_loops=c.self_loops, **options
-    )
+        return branch(c.index_bands, c.index_operator)
+    value = branch(c.value_bands, c.value_operator)
     if c.branches == "value":
         return value
-    index = NodeNLSF(in_channels, out_channels, c.index_bands, None, **options)
-    return LaplacianAttention(index, value, c.score)
+    return LaplacianAttention(branch(c.index_bands, c.index_operator), value, c.score)

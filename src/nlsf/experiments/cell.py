@@ -1,0 +1,183 @@
+"""One place of a table, and all that its numbers depend on: `Cell`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nlsf.data.catalogue import find
+from nlsf.errors import ConfigError, FormatError, unknown_name
+from nlsf.experiments.space import Point, Space
+from nlsf.experiments.trial import Tuning
+from nlsf.train.tables import Table, merged, parse_toml, write_toml
+
+_OF_THE_MACHINE = ("root", "offline")
+_KEYS = ("id", "protocol", "model", "metric", "data", "settings", "space", "tuning")
+_TUNING = ("trials", "splits", "training")
+_SHOWN = 8
+"""Digits of the id that names and folders show."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A model on a data set: how it is tuned, and what is fixed.
+
+    Attributes:
+        data: the ``[data]`` table of its runs: ``name``, and options of the data set.
+        protocol: how examples are split.
+        model: a name of `nlsf.train.models.MODELS`.
+        settings: what is fixed: the tables features, model and training, and the preset's name.
+        space: what is chosen on validation data; an empty one where nothing is.
+        tuning: how it is chosen.
+        metric: what is monitored and reported.
+    """
+
+    data: Table
+    protocol: str
+    model: str
+    settings: Table = field(default_factory=dict)
+    space: Space = field(default_factory=Space)
+    tuning: Tuning = field(default_factory=Tuning)
+    metric: str = "accuracy"
+
+    @property
+    def id(self) -> str:
+        """The SHA-256 of all fields as canonical JSON: the same for the same numbers.
+
+        Where the data lie is no part of it, and neither is the tuning of a cell without choices.
+        """
+        text = json.dumps(_plain(self.to_table()), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def stem(self) -> str:
+        """A name for files: data set, protocol, model and the start of the id."""
+        protocol = Path(self.protocol).stem
+        words = f"{self.data['name']}-{protocol}-{self.model}".lower()
+        return f"{re.sub(r'[^a-z0-9.]+', '-', words)}-{self.id[:_SHOWN]}"
+
+    def table(self, point: Point, seeds: Sequence[int]) -> Table:
+        """The tables of a run, as in its TOML.
+
+        Args:
+            point: what was chosen in the space.
+            seeds: of the run.
+        """
+        model = {"name": self.model, **self.settings.get("model", {})}
+        fixed = {
+            **self.settings,
+            "data": dict(self.data),
+            "protocol": self.protocol,
+            "metric": self.metric,
+            "seeds": list(seeds),
+            "model": model,
+        }
+        return merged(fixed, self.space.table(point))
+
+    def to_table(self) -> Table:
+        """All fields but those of this machine, as `from_table` reads them."""
+        table: Table = {
+            "protocol": self.protocol,
+            "model": self.model,
+            "metric": self.metric,
+            "data": {k: v for k, v in self.data.items() if k not in _OF_THE_MACHINE},
+            "settings": self.settings,
+        }
+        if self.space:
+            table["space"] = self.space.to_table()
+            table["tuning"] = {name: getattr(self.tuning, name) for name in _TUNING}
+        return table
+
+    def to_toml(self) -> str:
+        """The text of ``cell.toml``, which `from_toml` reads: the id, and all fields."""
+        table = {"id": self.id, **self.to_table()}
+        choices = table.pop("space", {})
+        lines = [f"{_inline_key(key)} = {_inline(values)}" for key, values in choices.items()]
+        text = write_toml(table)
+        return text + "\n[space]\n" + "\n".join(lines) + "\n" if lines else text
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> Cell:
+        """The inverse of `to_table`; unknown keys and wrong types are errors.
+
+        Raises:
+            ConfigError: names the key.
+        """
+        for key, value in table.items():
+            if key not in _KEYS:
+                raise ConfigError(unknown_name("key", key, _KEYS))
+            kind, words = (str, "a text") if key in _KEYS[:4] else (Mapping, "a table")
+            if not isinstance(value, kind):
+                raise ConfigError(f"{key} must be {words}, not {value!r}.")
+        for key in ("protocol", "model", "metric", "data"):
+            if key not in table:
+                raise ConfigError(f"{key} is missing.")
+        find(str(table["data"].get("name", "")))
+        return cls(
+            dict(table["data"]),
+            table["protocol"],
+            table["model"],
+            dict(table.get("settings", {})),
+            Space.from_table(table.get("space", {})),
+            read_tuning(table.get("tuning", {})),
+            table["metric"],
+        )
+
+    @classmethod
+    def from_toml(cls, text: str, path: Path) -> Cell:
+        """Reads the text of a ``cell.toml``.
+
+        Args:
+            text: what `to_toml` wrote.
+            path: where it was read.
+
+        Raises:
+            FormatError: it is not a cell, or one of another id than it says.
+        """
+        try:
+            table = parse_toml(text, path)
+            cell = cls.from_table({k: v for k, v in table.items() if k != "id"})
+        except ConfigError as error:
+            raise FormatError(f"{path} is not the description of a cell: {error}") from error
+        if table.get("id") != cell.id:
+            raise FormatError(
+                f"{path} was changed: its content has the id {cell.id[:_SHOWN]}, not the one that "
+                "it says. Put the file back, or remove its folder."
+            )
+        return cell
+
+
+def read_tuning(table: Mapping[str, Any]) -> Tuning:
+    """Reads a ``[tuning]`` table: trials, splits and a ``[tuning.training]`` table."""
+    for key in table:
+        if key not in _TUNING:
+            raise ConfigError(unknown_name("key in [tuning]", key, _TUNING))
+    return Tuning(**table)
+
+
+def _plain(value: Any) -> Any:
+    """The value as a TOML file would give it back."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return "none" if value is None else value
+
+
+def _inline(value: Any) -> str:
+    """A TOML value in one line, also of tables inside lists."""
+    if isinstance(value, Mapping):
+        pairs = (f"{_inline_key(key)} = {_inline(inner)}" for key, inner in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_inline, value))}]"
+    return write_toml({"x": value}).removeprefix("x = ").rstrip("\n")
+
+
+def _inline_key(key: str) -> str:
+    return write_toml({key: 0}).removesuffix(" = 0\n")

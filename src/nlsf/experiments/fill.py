@@ -1,0 +1,225 @@
+"""The missing numbers of a table, run: `fill`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from nlsf.errors import ConfigError, NLSFError
+from nlsf.experiments.fill_display import FillDisplay
+from nlsf.experiments.space import Point
+from nlsf.experiments.spec import Cell, Column, Experiment, Method
+from nlsf.experiments.store import Store
+from nlsf.experiments.trial import Trial
+from nlsf.experiments.tune import tune
+from nlsf.train.run import RunResult, resume, train
+from nlsf.train.run_folder import RunFolder
+
+_Outcome = Literal["filled", "kept", "failed", "held", "left"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell and where it stands in the table."""
+
+    method: Method
+    column: Column
+    cell: Cell
+
+    @property
+    def name(self) -> str:
+        """Row and column, for people."""
+        return f"{self.method.label} on {self.column.label}"
+
+
+@dataclass
+class Filled:
+    """What became of the places of a table.
+
+    Attributes:
+        kept: they had all of their rows already.
+        filled: they have them now.
+        failed: they could not be run; with the reason.
+        held: another process is at them.
+        left: there was no time for them.
+    """
+
+    kept: list[Place] = field(default_factory=list)
+    filled: list[Place] = field(default_factory=list)
+    failed: list[tuple[Place, str]] = field(default_factory=list)
+    held: list[Place] = field(default_factory=list)
+    left: list[Place] = field(default_factory=list)
+
+
+def fill(
+    experiment: Experiment,
+    store: Store,
+    work: Path,
+    *,
+    budget: float | None = None,
+    methods: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    display: FillDisplay | None = None,
+    cache: bool = True,
+) -> Filled:
+    """Tunes and trains what a table lacks, the most informative first (see `in_order`).
+
+    A cell is tuned into ``work/STEM/study.journal``, trained into a run folder beside it, and then
+    written into the store, so that a process that ends at any moment loses at most the trial it was
+    at and the epochs since a checkpoint. Several processes share a table: each takes cells that no
+    other is at. A cell that cannot be run is noted, and the next goes on.
+
+    Args:
+        experiment: the table.
+        store: has the rows, and gets them.
+        work: the folder of studies and runs.
+        budget: seconds after which no trial and no run is begun.
+        methods: some rows of the table, by label or by model.
+        columns: some columns, by label or by data set.
+        display: shows the progress; silent by default.
+        cache: keep spectra on disk for the next time.
+    """
+    deadline = None if budget is None else time.monotonic() + budget
+    filling = _Filling(
+        store, work, experiment.seeds, deadline, display or FillDisplay(), cache, Filled()
+    )
+    filling.run(in_order(experiment.select(methods, columns)))
+    return filling.result
+
+
+def in_order(experiment: Experiment) -> list[Place]:
+    """All places of a table, the most informative first.
+
+    Our own methods come before the others, which keep their order: a table without them says
+    nothing. Each goes over all data sets from the smallest to the largest, so that a short budget
+    gives whole rows.
+    """
+    methods = sorted(experiment.methods, key=lambda method: not method.ours)
+    columns = sorted(experiment.columns, key=lambda column: column.size)
+    return [Place(m, c, experiment.cell(m, c)) for m in methods for c in columns]
+
+
+@dataclass(frozen=True)
+class _Filling:
+    """A call of `fill`."""
+
+    store: Store
+    work: Path
+    seeds: int
+    deadline: float | None
+    display: FillDisplay
+    cache: bool
+    result: Filled
+
+    def run(self, places: Sequence[Place]) -> None:
+        """Goes over the places; at the end again over those that another process held."""
+        lacking = self._lacking(places)
+        waiting = list(enumerate(lacking, start=1))
+        while waiting:
+            done = len(self.result.filled)
+            held = [
+                (number, place)
+                for number, place in waiting
+                if self._attempt(place, number, len(lacking)) == "held"
+            ]
+            if len(self.result.filled) == done:  # nothing was to do for us, so no time has passed
+                self.result.held.extend(place for _, place in held)
+                return
+            waiting = held
+
+    def _lacking(self, places: Sequence[Place]) -> list[Place]:
+        lacking: list[Place] = []
+        for place in places:
+            try:
+                missing = self.store.missing(place.cell, self.seeds)
+            except NLSFError as error:
+                self._fail(place, error)
+            else:
+                (lacking if missing else self.result.kept).append(place)
+        return lacking
+
+    def _attempt(self, place: Place, number: int, total: int) -> _Outcome:
+        outcome: _Outcome = "left"
+        if not self._is_late():
+            try:
+                with _held(self.work / place.cell.stem) as free:
+                    outcome = self._fill(place, number, total) if free else "held"
+            except NLSFError as error:
+                self._fail(place, error)
+                return "failed"
+        if outcome != "held":  # it is looked at again
+            getattr(self.result, outcome).append(place)
+        return outcome
+
+    def _fill(self, place: Place, number: int, total: int) -> _Outcome:
+        cell, folder = place.cell, self.work / place.cell.stem
+        missing = self.store.missing(cell, self.seeds)
+        if not missing:  # by another process, since we looked
+            return "kept"
+        self.display.begin(number, total, place.name)
+        chosen = self._choose(cell, folder / "study.journal")
+        if chosen is None or self._is_late():
+            return "left"
+        point, trials = chosen
+        result = self._train(cell, folder, point, missing)
+        rows = [{**row, "point": point} for row in result.rows]
+        self.store.write(cell, result.folder.read_config(), trials, rows)
+        self.display.filled(place.name, result)
+        return "filled"
+
+    def _choose(self, cell: Cell, journal: Path) -> tuple[Point, Sequence[Trial]] | None:
+        """The point to train with and the trials that led to it; ``None`` if time ran out."""
+        rows = self.store.rows(cell)
+        if rows:  # all seeds of a cell are trained alike
+            return rows[0]["point"], ()
+        if not cell.space:
+            return {}, ()
+        tuned = tune(
+            cell.table({}, [0]),
+            cell.space,
+            cell.tuning,
+            storage=journal,
+            study=cell.stem,
+            display=self.display.tuning(),
+            deadline=self.deadline,
+            cache=self.cache,
+        )
+        return (tuned.point, tuned.trials) if tuned.complete else None
+
+    def _train(self, cell: Cell, folder: Path, point: Point, seeds: Sequence[int]) -> RunResult:
+        content = json.dumps([dict(point), list(seeds)], sort_keys=True).encode()
+        path = folder / f"run-{seeds[0]}-{hashlib.sha256(content).hexdigest()[:8]}"
+        options: dict[str, Any] = {"display": self.display.training(), "cache": self.cache}
+        if (path / "config.toml").exists():
+            return resume(path, **options)
+        if path.exists():  # of a process that was killed before it began
+            shutil.rmtree(path)
+        return train(cell.data["name"], cell.table(point, seeds), output=path, **options)
+
+    def _fail(self, place: Place, error: NLSFError) -> None:
+        self.result.failed.append((place, str(error)))
+        self.display.failed(place.name, str(error))
+
+    def _is_late(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[bool]:
+    """Holds the folder of a cell; gives whether it was free."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(RunFolder(folder).lock())
+        except ConfigError:
+            free = False
+        else:
+            free = True
+        yield free

@@ -1,0 +1,225 @@
+"""What can be chosen: `Space`, values for keys of a run's TOML; `space_of` a model."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeAlias
+
+from nlsf.data.dataset import Level
+from nlsf.data.features import FeatureConfig
+from nlsf.errors import ConfigError, ModelError, unknown_name
+from nlsf.experiments.spaces import choices_of
+from nlsf.train.config import TrainingConfig
+from nlsf.train.models import MODELS, ModelKind
+from nlsf.train.tables import Table, from_table
+
+Choice: TypeAlias = bool | int | float | str | Mapping[str, Any] | tuple[Any, ...] | None
+"""A value of a key: a table for bands or a start, a tuple for a list of widths."""
+
+Point: TypeAlias = Mapping[str, Choice]
+"""One choice for every key."""
+
+_TABLES = ("model", "training", "features")
+_MAX_CHOICES = 1000
+
+
+@dataclass(frozen=True)
+class Space:
+    """Choices for keys of a run's TOML: every combination of them is a point.
+
+    Attributes:
+        choices: by dotted key, as ``"training.lr"``, ``"model.value_bands"`` or
+            ``"model.start.t"``. ``None`` is kept as the string "none", as a run's TOML has it, and
+            a list as a tuple.
+
+    Example:
+        >>> space = Space({"training.lr": (0.1, 0.01), "model.num_layers": (1, 2)})
+        >>> space.table({"training.lr": 0.1, "model.num_layers": 2})
+        {'training': {'lr': 0.1}, 'model': {'num_layers': 2}}
+    """
+
+    choices: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        read = {key: _choices(key, values) for key, values in self.choices.items()}
+        for key in read:
+            if any(other.startswith(f"{key}.") for other in read):
+                raise ConfigError(
+                    f"The space has choices for {key} and for a part of it: drop one."
+                )
+        object.__setattr__(self, "choices", read)
+
+    @property
+    def size(self) -> int:
+        """The number of points."""
+        return math.prod(len(values) for values in self.choices.values())
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to choose."""
+        return bool(self.choices)
+
+    def merged(self, change: Mapping[str, Sequence[Choice]]) -> Space:
+        """The space with other choices for some keys; an empty sequence removes a key."""
+        both = {**self.choices, **{key: tuple(values) for key, values in change.items()}}
+        return Space({key: values for key, values in both.items() if len(values)})
+
+    def without(self, settings: Mapping[str, Any]) -> Space:
+        """The space without the keys that a run's tables fix."""
+        return Space(
+            {key: values for key, values in self.choices.items() if not _fixed(settings, key)}
+        )
+
+    def table(self, point: Point) -> Table:
+        """A point as the tables of a run's TOML, for `nlsf.train.tables.merged`."""
+        result: Table = {}
+        for key, value in point.items():
+            if key not in self.choices:
+                raise ConfigError(unknown_name("key in the space", key, self.choices))
+            *path, last = key.split(".")
+            inner = result
+            for part in path:
+                inner = inner.setdefault(part, {})
+            inner[last] = _plain(value)
+        return result
+
+    def check(self, model: str) -> None:
+        """Refuses keys that a model does not have, and values that they cannot have."""
+        if model not in MODELS:
+            raise ConfigError(unknown_name("model", model, MODELS))
+        for key, values in self.choices.items():
+            for value in values:
+                _check(MODELS[model], key, self.table({key: value}))
+
+    def to_table(self) -> Table:
+        """The ``[space]`` table: a list for every key."""
+        return {key: _plain(values) for key, values in self.choices.items()}
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], where: str = "space") -> Space:
+        """Reads a ``[space]`` table; keys are quoted, ``"training.lr" = [0.1, 0.05]``.
+
+        Args:
+            table: a list for every key.
+            where: the table's own name, for messages.
+        """
+        for key, values in table.items():
+            if isinstance(values, Mapping):
+                raise ConfigError(
+                    f"{where}.{key} must be a list of choices: write keys in quotes, as in "
+                    f'"training.lr" = [0.1, 0.05].'
+                )
+            if not isinstance(values, list | tuple):
+                raise ConfigError(f'{where}."{key}" must be a list of choices, not {values!r}.')
+        return cls({key: tuple(values) for key, values in table.items()})
+
+
+def space_of(model: str, level: Level, *, large: bool = False) -> Space:
+    """The choices that a model is tuned over.
+
+    NLSFs: those of the paper (Appendix E.1 for nodes, E.2 for graphs), and what the models here
+    add to them: kinds of bands, the start of the response and its own training, where the filter
+    stands. Other methods: what their own papers search, with the same dropout rates, learning
+    rates and weight decays. A model without epochs has no choices.
+
+    Args:
+        model: a name of `nlsf.train.models.MODELS`.
+        level: what an example is.
+        large: for a graph of which only leading eigenvectors can be had: only index bands.
+    """
+    return Space(choices_of(model, level, large=large))
+
+
+def encode(choice: Choice) -> str:
+    """A choice as canonical JSON: equal choices have equal texts."""
+    return json.dumps(_plain(read_choice(choice)), sort_keys=True, ensure_ascii=False)
+
+
+def decode(text: str) -> Choice:
+    """The inverse of `encode`."""
+    return read_choice(json.loads(text))
+
+
+def read_choice(value: Any) -> Choice:
+    """The value as a space keeps it: "none" for ``None``, tuples for lists."""
+    if isinstance(value, Mapping):
+        return {str(name): read_choice(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(read_choice(inner) for inner in value)
+    return "none" if value is None else value
+
+
+def _choices(key: str, values: Any) -> tuple[Choice, ...]:
+    parts = key.split(".") if isinstance(key, str) else []
+    if len(parts) < 2 or not all(parts) or parts[0] not in _TABLES:
+        raise ConfigError(
+            f"A key of the space begins with training., model. or features., not {key!r}."
+        )
+    if key == "model.name":
+        raise ConfigError("model.name cannot be a choice: a space belongs to one model.")
+    if not isinstance(values, list | tuple) or not 0 < len(values) <= _MAX_CHOICES:
+        raise ConfigError(f"{key} needs a list of 1 to {_MAX_CHOICES} choices, not {values!r}.")
+    for value in values:
+        _check_type(key, value)
+    read = tuple(read_choice(value) for value in values)
+    if len({encode(value) for value in read}) != len(read):
+        raise ConfigError(f"{key} has the same choice twice.")
+    return read
+
+
+def _check_type(key: str, value: Any) -> None:
+    if isinstance(value, Mapping | list | tuple):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            _check_type(key, inner)
+    elif value is not None and (
+        not isinstance(value, bool | int | float | str)
+        or (isinstance(value, float) and not math.isfinite(value))
+    ):
+        raise ConfigError(f"{key} cannot have the choice {value!r}.")
+
+
+def _plain(value: Any) -> Any:
+    """The value as TOML and JSON have it: lists for tuples."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return "none" if value is None else value
+
+
+def _fixed(settings: Mapping[str, Any], key: str) -> bool:
+    """Whether tables say something at this path."""
+    inner: Any = settings
+    for part in key.split("."):
+        if not isinstance(inner, Mapping):
+            return True
+        if part not in inner:
+            return False
+        inner = inner[part]
+    return True
+
+
+def _check(kind: ModelKind, key: str, table: Table) -> None:
+    name = key.split(".")[1]
+    owners: dict[str, tuple[Any, list[str]]] = {
+        "training": (TrainingConfig, [f.name for f in fields(TrainingConfig)]),
+        "features": (FeatureConfig, [f.name for f in fields(FeatureConfig)]),
+        "model": (kind.config, kind.keys),
+    }
+    first = key.split(".")[0]
+    owner, known = owners[first]
+    if name not in known:
+        what = f"key of {kind.name} in the space" if first == "model" else "key in the space"
+        raise ConfigError(unknown_name(what, key, [f"{first}.{one}" for one in known]))
+    settings = table[first]
+    if key.count(".") > 1:  # a part of a table: the kind of the bands is that of the defaults
+        return
+    try:
+        if first == "model":
+            kind.resolve(settings)
+        else:
+            from_table(owner, settings, first)
+    except ModelError:
+        return  # what no model can be alone may fit beside the choice of another key

@@ -1,0 +1,179 @@
+"""The results of cells on disk: `Store`."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nlsf.errors import ConfigError, FormatError
+from nlsf.experiments.cell import Cell
+from nlsf.train import json_lines
+from nlsf.train.atomic import TEMPORARY, write_bytes, write_text
+from nlsf.train.tables import parse_toml, write_toml
+
+if TYPE_CHECKING:
+    from nlsf.experiments.trial import Trial
+
+_LIMITS = {".toml": 2**20, ".jsonl": 2**26}
+
+
+@dataclass(frozen=True)
+class Store:
+    """One folder a cell, named by its stem.
+
+    ``cell.toml`` describes the cell, whole. ``config.toml`` has the settings of its runs, without
+    seeds and the place of the data; its SHA-256 is the ``spec`` of every row. ``trials.jsonl`` has
+    one line a trial of the tuning. ``results.jsonl`` is written last and has one row a seed: that
+    of the run, with ``cell`` (the id), ``point`` (what was chosen) and ``trials`` (out of how
+    many).
+
+    Attributes:
+        path: the folder of all; it need not exist.
+    """
+
+    path: Path
+
+    def rows(self, cell: Cell) -> list[dict[str, Any]]:
+        """The rows of a cell by ascending seed; none where nothing was run.
+
+        Raises:
+            FormatError: the folder holds something else.
+        """
+        folder = self.path / cell.stem
+        results = folder / "results.jsonl"
+        if (folder / "cell.toml").exists() or results.exists():
+            found = _read_cell(folder)
+            if found.id != cell.id:
+                raise FormatError(
+                    f"{folder} holds the cell {found.id}, not {cell.id}: remove the folder."
+                )
+        if not results.exists():
+            return []
+        _check_size(results)
+        rows = json_lines.read(results)
+        _check_rows(rows, results, cell, _spec(_read_text(folder / "config.toml")))
+        return rows
+
+    def missing(self, cell: Cell, seeds: int) -> list[int]:
+        """Those of the seeds 0, 1, ..., ``seeds - 1`` that have no row."""
+        there = {row["seed"] for row in self.rows(cell)}
+        return [seed for seed in range(seeds) if seed not in there]
+
+    def trials(self, cell: Cell) -> list[dict[str, Any]]:
+        """The trials of a cell, by number; none where nothing was tuned."""
+        path = self.path / cell.stem / "trials.jsonl"
+        if not path.exists():
+            return []
+        _check_size(path)
+        return json_lines.read(path)
+
+    def write(
+        self,
+        cell: Cell,
+        config_toml: str,
+        trials: Sequence[Trial],
+        rows: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """Adds rows to a cell; a seed that has one keeps it.
+
+        Args:
+            cell: the cell.
+            config_toml: the resolved settings of the run.
+            trials: of the tuning; if there are none, those that are there stay.
+            rows: of the run, each with its ``point``.
+
+        Raises:
+            ConfigError: there are rows already, and they were made with other settings.
+        """
+        folder = self.path / cell.stem
+        kept = self.rows(cell)
+        config = _settings(config_toml, folder / "config.toml")
+        if kept and kept[0]["spec"] != _spec(config):
+            raise ConfigError(
+                f"{folder} has rows of a run with other settings (see its config.toml): remove the "
+                "folder to run the cell again."
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        for leftover in folder.glob(TEMPORARY):  # of a process that was killed
+            leftover.unlink(missing_ok=True)
+        lines = [_trial_row(trial) for trial in trials] or self.trials(cell)
+        added = {"cell": cell.id, "trials": len(lines), "spec": _spec(config)}
+        by_seed = {row["seed"]: {"point": {}, **row, **added} for row in rows}
+        by_seed |= {row["seed"]: row for row in kept}
+        write_text(folder / "cell.toml", cell.to_toml())
+        write_text(folder / "config.toml", config)
+        write_bytes(folder / "trials.jsonl", json_lines.encode(lines))
+        in_order = [by_seed[seed] for seed in sorted(by_seed)]
+        write_bytes(folder / "results.jsonl", json_lines.encode(in_order))
+
+    def cells(self) -> Iterator[Cell]:
+        """All cells that have rows, by the names of their folders."""
+        for results in sorted(self.path.glob("*/results.jsonl")):
+            yield _read_cell(results.parent)
+
+
+def _read_cell(folder: Path) -> Cell:
+    path = folder / "cell.toml"
+    cell = Cell.from_toml(_read_text(path), path)
+    if folder.name != cell.stem:
+        raise FormatError(f"{path} describes the cell {cell.stem}: name its folder so.")
+    return cell
+
+
+def _read_text(path: Path) -> str:
+    if not path.is_file():
+        raise FormatError(f"{path.parent} has no {path.name}: put it back, or remove the folder.")
+    _check_size(path)
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path} is not text in UTF-8.") from error
+
+
+def _check_size(path: Path) -> None:
+    limit = _LIMITS[path.suffix]
+    if path.stat().st_size > limit:
+        raise FormatError(f"{path} is larger than {limit // 2**20} MiB, so it is not one of ours.")
+
+
+def _check_rows(rows: Sequence[Mapping[str, Any]], path: Path, cell: Cell, spec: str) -> None:
+    seen: set[int] = set()
+    for number, row in enumerate(rows, start=1):
+        where, seed = f"{path}, line {number}", row.get("seed")
+        if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+            raise FormatError(f"{where}: seed must be a whole number from 0 on, not {seed!r}.")
+        if seed in seen:
+            raise FormatError(f"{where}: seed {seed} stands there twice.")
+        seen.add(seed)
+        for key, expected in (("cell", cell.id), ("spec", spec)):
+            if row.get(key) != expected:
+                raise FormatError(
+                    f"{where}: {key} is not that of the folder: put its files back, or remove it."
+                )
+        if not isinstance(row.get("point"), dict):
+            raise FormatError(f"{where}: point must be what was chosen, by key.")
+        if f"test_{cell.metric}" not in row:
+            raise FormatError(f"{where}: there is no test_{cell.metric}.")
+
+
+def _settings(config_toml: str, path: Path) -> str:
+    """The settings that do not depend on the seeds of a run, nor on the machine."""
+    table = parse_toml(config_toml, path)
+    table.pop("seeds", None)
+    if isinstance(table.get("data"), dict):
+        table["data"] = {k: v for k, v in table["data"].items() if k not in ("root", "offline")}
+    return write_toml(table)
+
+
+def _spec(config: str) -> str:
+    return hashlib.sha256(config.encode()).hexdigest()
+
+
+def _trial_row(trial: Trial) -> dict[str, Any]:
+    row = dataclasses.asdict(trial)
+    del row["worker"]  # a process of this machine
+    return row

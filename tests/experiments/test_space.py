@@ -1,0 +1,144 @@
+import json
+import tomllib
+
+import pytest
+
+from nlsf.errors import ConfigError
+from nlsf.experiments.grid import Grid, key
+from nlsf.experiments.space import Space, decode, encode, space_of
+from nlsf.train.models import MODELS
+
+SPACE = Space(
+    {
+        "training.lr": (0.1, 0.01),
+        "training.psi_lr": (None, 0.5),
+        "model.start": ({"name": "ppr", "t": 3.0}, {"name": "all-pass"}),
+        "model.self_loops": (True, False),
+        "model.num_layers": (1, 2, 3),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "level"), [(name, level) for name, kind in MODELS.items() for level in kind.levels]
+)
+def test_every_model_has_choices_that_it_understands(name, level):
+    space = space_of(name, level)
+    space.check(name)
+    assert bool(space) == (MODELS[name].solve is None)
+    assert Space.from_table(space.to_table()) == space
+
+
+def test_the_papers_choices_are_among_those_of_our_models():
+    choices = space_of("att-node", "node").choices
+    assert set(choices["training.lr"]) == {0.1, 0.05, 0.01, 0.005, 0.001}
+    assert len(choices["training.weight_decay"]) == 10
+    rates = {bands["r"] for bands in choices["model.value_bands"] if bands["kind"] == "dyadic"}
+    assert rates == {1 / 4, 1 / 3, 1 / 2, 2 / 3, 3 / 4}
+    assert "model.index_bands" not in space_of("value", "node").choices
+    assert not {"model.value_bands", "model.self_loops"} & {*space_of("index", "node").choices}
+    large = space_of("att-node", "node", large=True).choices["model.value_bands"]
+    assert {bands["kind"] for bands in large} == {"index"}
+
+
+def test_a_space_goes_through_toml():
+    text = """
+        "training.lr" = [0.1, 0.01]
+        "training.psi_lr" = ["none", 0.5]
+        "model.start" = [{name = "ppr", t = 3.0}, {name = "all-pass"}]
+        "model.self_loops" = [true, false]
+        "model.num_layers" = [1, 2, 3]
+    """
+    assert Space.from_table(tomllib.loads(text)) == SPACE
+    assert tomllib.loads(text) == SPACE.to_table()
+
+
+def test_merged_replaces_and_removes():
+    merged = SPACE.merged({"training.lr": [0.5], "model.start": [], "features.constant": [True]})
+    assert merged.choices["training.lr"] == (0.5,)
+    assert "model.start" not in merged.choices
+    assert merged.choices["features.constant"] == (True,)
+    assert merged.size == 1 * 2 * 2 * 3 * 1
+
+
+def test_what_settings_fix_is_no_choice():
+    settings = {"training": {"lr": 0.3}, "model": {"start": {"t": 2.0}}}
+    assert set(SPACE.without(settings).choices) == set(SPACE.choices) - {
+        "training.lr",
+        "model.start",
+    }
+
+
+def test_a_point_becomes_tables():
+    point = {"training.lr": 0.1, "model.start": {"name": "ppr", "t": 3.0}}
+    expected = {"training": {"lr": 0.1}, "model": {"start": {"name": "ppr", "t": 3.0}}}
+    assert SPACE.table(point) == expected
+    with pytest.raises(ConfigError, match=r"no key in the space 'training\.rl'.*'training\.lr'"):
+        SPACE.table({"training.rl": 0.1})
+
+
+@pytest.mark.parametrize("choice", [True, 1, 0.1, "a", None, {"b": {"c": (1, None)}}, (1, 2)])
+def test_choices_are_encoded_and_decoded(choice):
+    text = encode(choice)
+    assert encode(decode(text)) == text
+    json.loads(text)
+
+
+def test_equal_tables_have_one_text():
+    assert encode({"a": 1, "b": 2}) == encode({"b": 2, "a": 1})
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"lr": [0.1]}, "begins with training"),
+        ({"data.name": ["cora"]}, "begins with training"),
+        ({"model.name": ["gcn"]}, "belongs to one model"),
+        ({"training.lr": []}, "1 to 1000 choices"),
+        ({"training.lr": 0.1}, "must be a list of choices"),
+        ({"training": {"lr": [0.1]}}, "in quotes"),
+        ({"training.lr": [0.1, 0.1]}, "same choice twice"),
+        ({"training.lr": [float("nan")]}, "cannot have the choice nan"),
+        ({"model.start": [{"name": "ppr"}], "model.start.t": [1.0]}, "a part of it"),
+    ],
+)
+def test_malformed_spaces_are_refused(table, said):
+    with pytest.raises(ConfigError, match=said):
+        Space.from_table(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"training.lrr": [0.1]}, r"'training\.lrr'. Did you mean 'training\.lr'"),
+        ({"model.hidden": [1]}, r"no key of gcn in the space 'model\.hidden'"),
+        ({"features.row_normal": [True]}, r"Did you mean 'features\.row_normalize'"),
+        ({"training.lr": ["fast"]}, r"training\.lr must be a number"),
+        ({"training.lr": [-1.0]}, r"training\.lr must be a number from 0"),
+        ({"model.num_layers": [0]}, r"model\.num_layers must be at least 1"),
+        ({"model.out_channels": [1]}, r"model\.out_channels"),
+    ],
+)
+def test_choices_that_a_model_cannot_have_are_refused(table, said):
+    with pytest.raises(ConfigError, match=said):
+        Space.from_table(table).check("gcn")
+
+
+def test_a_grid_gives_points_back():
+    grid = Grid(SPACE)
+    seen = set()
+    while (point := grid.untried(seen, seed=len(seen))) is not None:
+        assert grid.point(grid.params(point)) == point
+        seen.add(key(point))
+    assert len(seen) == SPACE.size == 48
+
+
+def test_the_sampler_sees_numbers_in_order():
+    params = [
+        Grid(SPACE).params({**_first(), "training.lr": lr})["training.lr"] for lr in (0.01, 0.1)
+    ]
+    assert params == [0, 1]
+
+
+def _first():
+    return {name: values[0] for name, values in SPACE.choices.items()}

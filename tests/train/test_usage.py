@@ -1,0 +1,69 @@
+import sys
+import threading
+import time
+
+import pytest
+import torch
+
+from nlsf.train.usage import Meter, Usage, peak_memory
+
+
+def busy(seconds):
+    """Computes until this thread has used so much time of a processor."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(1000))
+
+
+def test_sleep_costs_no_cpu_time():
+    meter = Meter()
+    time.sleep(0.2)
+    spent = meter.read()
+    assert spent.seconds >= 0.2
+    assert spent.cpu_seconds < 0.15
+
+
+def test_every_thread_is_counted():
+    meter = Meter()
+    threads = [threading.Thread(target=busy, args=(0.1,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert meter.read().cpu_seconds >= 0.2
+
+
+def test_what_was_spent_before_is_added():
+    spent = Meter(Usage(100.0, 200.0, 2**60)).read()
+    assert 100 < spent.seconds < 101
+    assert 200 <= spent.cpu_seconds < 201
+    assert spent.peak_memory == 2**60
+    assert Meter(Usage(1.0, 1.0, 1)).read().peak_memory == peak_memory()
+
+
+def test_a_part_that_was_not_measured_makes_the_sum_unknown():
+    """As in a checkpoint from before these numbers were kept."""
+    before = Usage.of({"seconds": 3.0, "epoch": 7})
+    assert before == Usage(3.0, None, None)
+    spent = Meter(before).read()
+    assert spent.seconds > 3
+    assert spent.cpu_seconds is None
+    assert spent.peak_memory == peak_memory()
+
+
+def test_tables():
+    usage = Usage(1.5, 2.5, 10)
+    assert usage.to_table() == {"seconds": 1.5, "cpu_seconds": 2.5, "peak_memory": 10}
+    assert Usage.of(usage.to_table()) == usage
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell the peak")
+def test_the_peak_is_in_bytes_and_stays():
+    size = 64 * 2**20
+    before = peak_memory()
+    block = torch.ones(before + size, dtype=torch.uint8)  # more than was ever there
+    after = peak_memory()
+    assert after >= before + size
+    assert after < 4 * (before + size)
+    del block
+    assert peak_memory() >= after
