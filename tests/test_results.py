@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from nlsf.experiments.document import update
+from nlsf.experiments.spec import experiment_names
+from nlsf.experiments.store import Store
 from nlsf.train.metrics import interval
 
 ROOT = Path(__file__).parents[1]
+TABLES = ROOT / "docs" / "tables.md"
+STORE = Store(ROOT / "results" / "tables")
 DEFAULTS = sorted((ROOT / "results" / "defaults").glob("*.jsonl"))
 
 
@@ -54,9 +59,35 @@ def test_rows_are_of_one_run_with_its_settings(path):
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "results" / "baselines").glob("*.jsonl")), ids=lambda path: path.stem
 )
-def test_the_table_of_peers_is_made_from_rows(path):
+def test_the_tables_of_peers_are_made_from_rows(path):
     rows = rows_of(path)
     mean, half = interval([100 * row["test_accuracy"] for row in rows])
-    lines = (ROOT / "docs" / "baselines.md").read_text().splitlines()
+    nodes, graphs = (ROOT / "docs" / "baselines.md").read_text().split("| graph level |")
+    lines = (nodes if rows[0]["data"] == "Cora" else graphs).splitlines()
     (line,) = [line for line in lines if line.startswith(f"| `{rows[0]['model']}` ")]
     assert f"| {mean:.1f} +- {half:.1f} |" in line
+
+
+@pytest.mark.parametrize("path", [TABLES, ROOT / "README.md"], ids=lambda path: path.name)
+def test_tables_are_made_from_rows(path):
+    text = path.read_text()
+    assert update(text, ROOT / "experiments", STORE) == text, (
+        f"run 'nlsf table --document {path.relative_to(ROOT)}'"
+    )
+
+
+def test_every_experiment_has_its_table():
+    marked = re.findall(r"^<!-- table (\S+) -->$", TABLES.read_text(), flags=re.MULTILINE)
+    names = experiment_names(ROOT / "experiments")
+    assert sorted(marked) == names, "mark a place in docs/tables.md by '<!-- table NAME -->'"
+
+
+def test_rows_of_tables_fit_their_cells():
+    """The store itself refuses another id, other settings, and seeds that stand there twice."""
+    cells = list(STORE.cells())
+    for cell in cells:
+        for row in STORE.rows(cell):
+            assert row["versions"]["torch"], cell.stem
+    times = {path.parent.name for path in STORE.path.glob("*/timing.jsonl")}
+    folders = {path.name for path in STORE.path.glob("*")}
+    assert {cell.stem for cell in cells} == folders - times

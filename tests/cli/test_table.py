@@ -198,3 +198,33 @@ def test_stopped_by_hand_it_says_what_is_kept_and_goes_on(run, tmp_path):
     assert len(list(store.cells())) == 2
     assert store.rows(first) == before
     assert len(list(work.glob("*/run-*"))) == 2
+
+
+def test_the_tables_of_a_document_are_written_anew(run, tmp_path):
+    run("small", "--run", "-q", "-m", "gcn", "-d", "small")
+    path = tmp_path / "tables.md"
+    path.write_text("# Tables\n\n<!-- table small -->\n<!-- end -->\n")
+    done = run("--document", "tables.md")
+    assert done.exit_code == 0, done.output
+    assert run("small", "-f", "markdown").stdout in path.read_text()
+    again = run("--document", "tables.md")
+    assert "up to date" in again.output
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("<!-- table small -->\n", "tables.md: The table of line 1 has no end"),
+        (None, "No such file"),
+    ],
+)
+def test_a_document_that_cannot_be_written_is_left(run, tmp_path, text, says):
+    if text is not None:
+        (tmp_path / "tables.md").write_text(text)
+    done = run("--document", "tables.md")
+    assert says in str(done.exception)
+    assert list(tmp_path.glob("*.md")) == ([] if text is None else [tmp_path / "tables.md"])
+
+
+def test_a_document_has_whole_tables(run):
+    assert run("small", "--document", "tables.md").exit_code == 2

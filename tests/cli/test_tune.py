@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from nlsf.cli import app
 from nlsf.errors import ConfigError
-from nlsf.experiments.tune import read_trials
+from nlsf.experiments.records import read_trials
 
 SMALL = ["csbm", "--set", "data.num_nodes=100", "--model", "mlp", "--splits", "2"]
 QUICK = ["--set", "epochs=2"]

@@ -5,7 +5,6 @@ import pytest
 
 from experiments.spec_texts import TUNING, experiment, quick
 from experiments.table_process import TableProcess, barrier
-from nlsf.errors import NLSFError
 from nlsf.experiments.fill import fill, in_order
 from nlsf.experiments.fill_display import FillDisplay
 from nlsf.experiments.spec import Experiment
@@ -101,7 +100,7 @@ def test_our_methods_come_first_and_small_data_before_large(tmp_path):
 
 def test_chosen_rows_and_columns_are_filled(tmp_path, places):
     table, watch = read(tmp_path, quick(tuned=())), Watch()
-    filled = fill(table, *places, methods=["gcn"], columns=["small"], display=watch)
+    filled = fill(table.select(["gcn"], ["small"]), *places, display=watch)
     assert names(filled.filled) == ["GCN on small"]
     assert watch.begun == [(1, 1, "GCN on small")]
     assert [key for key, rows in rows_of(table, places[0]).items() if rows] == [("GCN", "small")]
@@ -109,7 +108,7 @@ def test_chosen_rows_and_columns_are_filled(tmp_path, places):
 
 def test_more_seeds_are_added_with_the_point_that_was_chosen(tmp_path, places):
     store, work = places
-    fill(read(tmp_path, quick(seeds=1)), store, work, methods=["gcn"])
+    fill(read(tmp_path, quick(seeds=1)).select(["gcn"]), store, work)
     table = read(tmp_path, quick(seeds=3)).select(["gcn"])
     before = rows_of(table, store)
     for journal in work.glob("*/study.journal*"):  # as on another machine, where only rows are
@@ -136,7 +135,7 @@ def test_an_error_in_one_cell_leaves_the_others(tmp_path, places):
 def test_a_damaged_cell_of_the_store_leaves_the_others(tmp_path, places):
     table = read(tmp_path, quick(tuned=())).select(["gcn"])
     store, work = places
-    fill(table, store, work, columns=["small"])
+    fill(table.select(columns=["small"]), store, work)
     damaged = next(store.path.glob("*/results.jsonl"))
     damaged.write_text("{}\n")
     filled = fill(table, store, work)
@@ -222,12 +221,6 @@ def test_an_interrupted_fill_keeps_what_is_finished(tmp_path, places):
     assert names(filled.filled) == ["GCN on large"]
 
 
-def test_unknown_rows_are_refused_before_anything_begins(tmp_path, places):
-    with pytest.raises(NLSFError, match=r"no method in small 'GCM'\. Did you mean 'gcn'"):
-        fill(read(tmp_path, quick()), *places, methods=["GCM"])
-    assert not places[1].exists()
-
-
 def test_killed_at_any_moment_a_table_ends_with_the_same_rows(tmp_path, places):
     store, work = places
     table = read(tmp_path, quick(epochs=30))
@@ -282,3 +275,13 @@ def test_two_processes_share_a_table(tmp_path, places):
         assert [row["seed"] for row in rows] == [0, 1]
         assert [trial["state"] for trial in store.trials(place.cell)] == ["complete"] * 2
     assert all(": test accuracy" in text for text in printed)
+
+
+def test_a_column_gets_as_many_rows_as_it_asks_for(tmp_path, places):
+    text = quick(tuned=()).replace('label = "small"', 'label = "small"\nseeds = 1')
+    table = read(tmp_path, text)
+    store, work = places
+    fill(table, store, work)
+    counts = {key: len(rows) for key, rows in rows_of(table, store).items()}
+    assert {column: n for (_, column), n in counts.items()} == {"small": 1, "large": 2}
+    assert len(fill(table, store, work).kept) == 4

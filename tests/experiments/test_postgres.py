@@ -14,7 +14,7 @@ import pytest
 from experiments.tuning_worker import run
 from nlsf.experiments import postgres
 from nlsf.experiments.grid import key
-from nlsf.experiments.tune import read_trials
+from nlsf.experiments.records import read_trials
 
 WORKER = [sys.executable, str(Path(__file__).parent / "tuning_worker.py")]
 

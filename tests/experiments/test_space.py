@@ -133,6 +133,20 @@ def test_a_grid_gives_points_back():
     assert len(seen) == SPACE.size == 48
 
 
+def test_neighbours_differ_in_one_or_two_keys_and_are_new():
+    grid, start = Grid(SPACE), _first()
+    tried, differences = {key(start)}, []
+    while (point := grid.neighbour(start, tried, seed=len(tried))) is not None:
+        assert point == grid.neighbour(start, tried, seed=len(tried))
+        assert key(point) not in tried
+        differences.append(sum(encode(point[name]) != encode(start[name]) for name in start))
+        tried.add(key(point))
+    assert set(differences) == {1, 2}
+    assert differences.count(1) == sum(len(values) - 1 for values in SPACE.choices.values())
+    alone = Grid(Space({"training.lr": (0.1,)}))
+    assert alone.neighbour({"training.lr": 0.1}, set(), seed=0) is None
+
+
 def test_the_sampler_sees_numbers_in_order():
     params = [
         Grid(SPACE).params({**_first(), "training.lr": lr})["training.lr"] for lr in (0.01, 0.1)

@@ -74,7 +74,9 @@ WRONG = [
     (experiment(DATA, GCN, top=f"{TOP}\ntuning = 3"), "tuning must be a table, not 3"),
     (experiment('[[data]]\nlabel = "x"', GCN), "data[1].name is missing"),
     (experiment('[[data]]\nname = "csbn"', GCN), "data[1].name: There is no data set 'csbn'. Did"),
-    (experiment(DATA + "seeds = 2", GCN), "no key in data[1] 'seeds'"),
+    (experiment(DATA + "trials = 2", GCN), "no key in data[1] 'trials'"),
+    (experiment(DATA + "seeds = 0", GCN), "data[1].seeds must be from 1 to 1000, not 0"),
+    (experiment(DATA, GCN, top=f'{TOP}\nmeasure = "speed"'), "measure must be"),
     (experiment(DATA + 'protocol = "randon"', GCN), "data[1].protocol: There is no protocol"),
     (experiment(DATA + 'protocol = "A-B-C"', GCN), "data[1].protocol: There is no protocol"),
     (experiment(DATA + "protocol = 60", GCN), "data[1].protocol must be a text, not 60"),
@@ -328,3 +330,13 @@ def test_experiments_are_found_by_name(tmp_path):
         find_experiment("smal", tmp_path)
     with pytest.raises(ConfigError, match="no experiment"):
         find_experiment("../small", tmp_path)
+
+
+def test_a_column_may_have_its_own_number_of_seeds(tmp_path):
+    other = DATA + 'label = "few"\nseeds = 1\n'
+    path = tmp_path / "small.toml"
+    path.write_text(experiment(DATA, other, GCN, top=f"{TOP}\nseeds = 4"))
+    found = Experiment.read(path)
+    assert [found.seeds_of(column) for column in found.columns] == [4, 1]
+    ids = {cell.id for _, _, cell in found.cells()}
+    assert len(ids) == 1  # as for the seeds of the experiment

@@ -5,6 +5,7 @@ import pytest
 
 from nlsf.errors import ConfigError, DataError, FormatError
 from nlsf.experiments.journal import Journal
+from nlsf.experiments.records import read_trials
 from nlsf.experiments.study import (
     ATTEMPT,
     WORKER,
@@ -14,7 +15,6 @@ from nlsf.experiments.study import (
     open_keeper,
     open_study,
 )
-from nlsf.experiments.tune import read_trials
 
 SPEC = {"space": {"training.lr": [0.1]}, "metric": "accuracy", "default": {"training.lr": 0.1}}
 

@@ -14,10 +14,11 @@ from experiments.tuning_worker import SPACE, TABLE, Halting, run
 from nlsf.errors import ConfigError
 from nlsf.experiments.grid import key
 from nlsf.experiments.objective import TUNING_SEED, Objective
+from nlsf.experiments.records import read_trials
 from nlsf.experiments.space import Space
 from nlsf.experiments.study import ERROR, open_keeper
 from nlsf.experiments.trial import Tuning
-from nlsf.experiments.tune import read_trials, tune
+from nlsf.experiments.tune import tune
 from nlsf.experiments.tune_display import TuneDisplay
 
 WORKER = [sys.executable, str(Path(__file__).parent / "tuning_worker.py")]

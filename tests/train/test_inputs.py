@@ -6,6 +6,7 @@ from torch import nn
 from torch_geometric.data import Batch, Data
 
 from nlsf.nn import GraphClassifier, NodeClassifier, SparseSignal, Start
+from nlsf.nn.models import SignalClassifier
 from nlsf.spectral import DyadicBands, IndexBands, UniformBands
 from nlsf.train.fit import evaluate
 from nlsf.train.inputs import (
@@ -268,3 +269,24 @@ def test_progress_is_told():
     inputs_for(model, dataset, cache=False, progress=told.append)
     assert len(told) == 3
     assert all("60 nodes" in text for text in told[:2])
+
+
+def test_signals_of_a_model_with_pooling():
+    dataset = signal_data()
+    graph = dataset.graphs[0]
+    torch.manual_seed(0)
+    model = SignalClassifier(
+        in_channels=dataset.num_features,
+        out_channels=dataset.num_outputs,
+        num_nodes=graph.num_nodes,
+        widths=(5, 6),
+        halvings=1,
+    )
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    model = model.to(F64).eval()
+    inputs = prepared(model, dataset)
+    assert isinstance(inputs, Signals)
+    assert spectral_branches(model) == []
+    plain = model(dataset.signals.to(F64), graph.edge_index, graph.get("edge_weight"))
+    assert_outputs(inputs, model, plain)

@@ -6,7 +6,9 @@ from nlsf.nn.baselines import PEERS, PeerModel
 from nlsf.train.models import MODELS, find_model
 from nlsf.train.presets import default_model
 
-OURS = ["att-node", "index", "value", "graph", "pooling"]
+NODES = ["att-node", "index", "value", "linear-node"]
+GRAPHS = ["graph", "pooling", "linear-pooling"]
+SIGNALS = ["signal", "linear-signal"]
 FITTING = {
     level: [name for name, kind in MODELS.items() if level in kind.levels]
     for level in ("node", "graph", "signal")
@@ -14,10 +16,12 @@ FITTING = {
 
 
 def test_names():
-    assert list(MODELS)[: len(OURS)] == OURS
+    ours = [*NODES, *GRAPHS, *SIGNALS]
+    assert list(MODELS)[: len(ours)] == ours
     assert set(PEERS) <= set(MODELS)
-    assert FITTING["node"][:3] == OURS[:3]
-    assert FITTING["graph"][:2] == FITTING["signal"][:2] == OURS[3:]
+    assert FITTING["node"][:4] == NODES
+    assert FITTING["graph"][:3] == GRAPHS
+    assert FITTING["signal"][:5] == [*GRAPHS, *SIGNALS]
     assert all(kind.name == name and kind.summary for name, kind in MODELS.items())
 
 

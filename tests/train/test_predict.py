@@ -212,23 +212,34 @@ ONE_GRAPH = [name for name, kind in MODELS.items() if kind.of_one_graph]
 
 
 def test_the_models_of_one_graph_are_known():
-    assert ONE_GRAPH == ["glognn", "resnet-adj", "link", "linkx"]
+    assert ONE_GRAPH == ["signal", "linear-signal", "glognn", "resnet-adj", "link", "linkx"]
 
 
 @pytest.mark.parametrize("name", ONE_GRAPH)
 def test_a_model_of_one_graph_is_applied_to_that_graph_only(folder, name):
+    data = node_data if "node" in MODELS[name].levels else signal_data
     settings = {"model": {"name": name}, "training": {"epochs": 3}, "seeds": [3]}
-    path, rows = trained(folder, node_data(), settings)
-    found = applied(path, node_data())
+    path, rows = trained(folder, data(), settings)
+    found = applied(path, data())
     assert found.measured == rows[3]["sizes"][2]
     assert found.metrics["accuracy"] == pytest.approx(rows[3]["test_accuracy"])
-    unlabelled = dataclasses.replace(node_data(), y=torch.full_like(node_data().y, -1), classes=())
+    unlabelled = dataclasses.replace(data(), y=torch.full_like(data().y, -1), classes=())
     assert torch.equal(applied(path, unlabelled).output, found.output)
-    rewired = node_data()
+    rewired = data()
     rewired.graphs[0].edge_index = rewired.graphs[0].edge_index[:, 2:]  # of the same size
-    for other in (rewired, node_data(61)):
+    others = (rewired, data(61)) if data is node_data else (rewired,)
+    for other in others:
         with pytest.raises(DataError, match=f"{name}.* parameters for every node .* another graph"):
             applied(path, other)
+
+
+def test_a_model_of_one_grid_is_applied_to_other_signals_on_it(folder):
+    settings = {"model": {"name": "signal"}, "training": {"epochs": 2}, "seeds": [3]}
+    path, _ = trained(folder, signal_data(), settings)
+    whole = applied(path, signal_data())
+    few = signal_data()
+    few = dataclasses.replace(few, signals=few.signals[:5], y=few.y[:5], given={})
+    torch.testing.assert_close(applied(path, few).output, whole.output[:5])
 
 
 def test_a_model_without_epochs_is_applied_to_its_examples_only(folder):

@@ -79,3 +79,11 @@ def test_asking_changes_nothing(datasets):
 def test_an_unknown_preset(datasets):
     with pytest.raises(ConfigError, match=r"no preset 'graph'. Did you mean 'graphs'?"):
         preset("graph", datasets["graph"], MODELS["graph"], None)
+
+
+def test_signals_keep_their_schedule_and_get_the_rates_of_the_model(datasets):
+    usual = preset(None, datasets["signal"], MODELS["graph"], None)["training"]
+    own = preset(None, datasets["signal"], MODELS["signal"], None)["training"]
+    assert own["lr"] == 1e-3
+    assert own["epochs"] == usual["epochs"]
+    assert own.keys() > usual.keys()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -13,6 +13,8 @@ from rich.markup import escape
 from nlsf.cli.options import DataRoot, Offline
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from rich.console import Console
 
     from nlsf.experiments.fill import Filled
@@ -57,6 +59,14 @@ def table(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write instead of printing.")
     ] = None,
+    document: Annotated[
+        Path | None,
+        typer.Option(
+            "--document",
+            help="A Markdown file: write its tables, marked by <!-- table NAME -->, anew.",
+            show_default=False,
+        ),
+    ] = None,
     experiments: Annotated[
         Path, typer.Option("--experiments", help="Folder of the experiments (NAME.toml).")
     ] = Path("experiments"),
@@ -87,21 +97,39 @@ def table(
         from nlsf.experiments.store import Store
 
         store = Store(results)
+        if document is not None:
+            if name or run or methods or data or output:
+                raise typer.BadParameter("--document writes whole tables: name the file only.")
+            _document(console, document, experiments, store)
+            return
         if name is None:
             if run or methods or data or output:
                 raise typer.BadParameter("which experiment? Without a name, all are listed.")
             found = [find_experiment(one, experiments) for one in experiment_names(experiments)]
         else:
-            experiment = find_experiment(name, experiments).at(data_root, offline)
-            experiment = experiment.select(_names(methods), _names(data))
-            file = experiments / "published.csv"
-            published = Published({}) if experiment.paper is None else Published.read(file)
-            published.check(experiment)
+            whole = find_experiment(name, experiments).at(data_root, offline)
+            experiment = whole.select(_names(methods), _names(data))
+            published = Published.beside(experiments, experiment)
     if name is None:
         _list(console, found, store)
         return
     # The table itself may be piped: what is said beside it goes elsewhere.
     said = Console(stderr=True) if form is not Format.terminal and output is None else console
+    if experiment.measure == "time":
+        from nlsf.cli.table_times import run_times
+        from nlsf.experiments import time_table
+        from nlsf.experiments.timing import Timings
+
+        if run and methods:
+            raise typer.BadParameter("--methods: times are measured of all methods together.")
+        timings = Timings(results)
+        measured = whole.select(None, _names(data))
+        failed = run and not run_times(said, measured, timings, work, seconds, quiet)
+        times = time_table.TimeTable.of(measured, timings, published, experiment)
+        _print(console, time_table, times, form, output)
+        if failed:
+            raise typer.Exit(1)
+        return
     filled = _fill(said, experiment, store, work, seconds, quiet) if run else None
     _show(console, experiment, store, published, form, output)
     if filled is not None:
@@ -145,28 +173,54 @@ def _show(
 ) -> None:
     from nlsf.experiments import render
     from nlsf.experiments.result_table import ResultTable
+
+    _print(console, render, ResultTable.of(experiment, store, published), form, output)
+
+
+def _print(
+    console: Console, forms: ModuleType, results: Any, form: Format, output: Path | None
+) -> None:
+    """Prints a table or writes it into a file.
+
+    Args:
+        console: where to.
+        forms: has ``terminal``, ``to_markdown``, ``to_csv`` and ``to_latex``.
+        results: what they take.
+        form: which of them.
+        output: the file.
+    """
     from nlsf.train.atomic import write_text
 
-    results = ResultTable.of(experiment, store, published)
     if form is Format.terminal:
         if output is None:
-            console.print(render.terminal(results))
+            console.print(forms.terminal(results))
             return
         with console.capture() as capture:
-            console.print(render.terminal(results))
+            console.print(forms.terminal(results))
         text = capture.get()
     else:
-        writers = {
-            Format.markdown: render.to_markdown,
-            Format.csv: render.to_csv,
-            Format.latex: render.to_latex,
-        }
-        text = writers[form](results)
+        text = getattr(forms, f"to_{form.value}")(results)
     if output is None:
         typer.echo(text, nl=False)
     else:
         write_text(output, text)
         console.print(f"Table: [bold]{escape(str(output))}[/]", soft_wrap=True)
+
+
+def _document(console: Console, path: Path, experiments: Path, store: Store) -> None:
+    from nlsf.errors import FormatError
+    from nlsf.experiments.document import update
+    from nlsf.train.atomic import write_text
+
+    old = path.read_text(encoding="utf-8")
+    try:
+        new = update(old, experiments, store)
+    except FormatError as error:
+        raise FormatError(f"{path}: {error}") from error
+    if new != old:
+        write_text(path, new)
+    same = "" if new != old else " was up to date"
+    console.print(f"Tables: [bold]{escape(str(path))}[/]{same}", soft_wrap=True)
 
 
 def _tell(console: Console, filled: Filled, name: str) -> None:
@@ -197,8 +251,16 @@ def _list(console: Console, experiments: list[Experiment], store: Store) -> None
 
 
 def _filled(experiment: Experiment, store: Store) -> str:
-    """How many cells have all of their rows: ``3 of 12``."""
-    missing = [store.missing(cell, experiment.seeds) for _, _, cell in experiment.cells()]
+    """How many cells have all of their rows: ``3 of 12``; data sets, in a table of times."""
+    if experiment.measure == "time":
+        from nlsf.experiments.timing import Timings
+
+        timings = Timings(store.path)
+        whole = sum(timings.is_whole(experiment, column) for column in experiment.columns)
+        return f"{whole} of {len(experiment.columns)}"
+    missing = [
+        store.missing(cell, experiment.seeds_of(column)) for _, column, cell in experiment.cells()
+    ]
     return f"{sum(not seeds for seeds in missing)} of {len(missing)}"
 
 

@@ -143,28 +143,26 @@ def _table(
 def _print_result(console: Console, result: RunResult) -> None:
     from rich.table import Table
 
+    from nlsf.report.wording import metric_value
+
     if len(result.rows) > 1:
         table = Table("seed", f"validation {result.metric}", f"test {result.metric}", "best epoch")
         for row in result.rows:
             table.add_row(
                 str(row["seed"]),
-                _number(result.metric, row[f"val_{result.metric}"]),
-                _number(result.metric, row[f"test_{result.metric}"]),
+                metric_value(result.metric, row[f"val_{result.metric}"]),
+                metric_value(result.metric, row[f"test_{result.metric}"]),
                 str(row["best_epoch"]),
             )
         for column in table.columns:
             column.justify = "right"
         console.print(table)
     mean, half = result.summary()
-    spread = "" if half != half else f" +- {_number(result.metric, half)} (95 % of the mean)"
+    spread = "" if half != half else f" +- {metric_value(result.metric, half)} (95 % of the mean)"
     sizes = result.rows[0]["sizes"]
     console.print(
-        f"Test {result.metric} [bold]{_number(result.metric, mean)}[/]{spread}, "
+        f"Test {result.metric} [bold]{metric_value(result.metric, mean)}[/]{spread}, "
         f"{len(result.rows)} split(s) of {sizes[0]:,} / {sizes[1]:,} / {sizes[2]:,} examples",
         soft_wrap=True,
     )
     console.print(f"Run: [bold]{escape(str(result.folder.path))}[/]", soft_wrap=True)
-
-
-def _number(metric: str, value: float) -> str:
-    return f"{value:.4g}" if metric in ("rmse", "mae") else f"{100 * value:.2f} %"

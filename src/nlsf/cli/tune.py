@@ -206,6 +206,7 @@ def _print(console: Console, tuned: Tuned) -> None:
     from rich.table import Table
 
     from nlsf.experiments.space import encode
+    from nlsf.report.wording import metric_value
 
     first = next((one for one in tuned.trials if one.point == tuned.default), None)
     shown = Table("setting", "default", "best")
@@ -213,8 +214,8 @@ def _print(console: Console, tuned: Tuned) -> None:
         before, after = encode(tuned.default[key]), encode(value)
         style = "bold" if before != after else "dim"
         shown.add_row(escape(key), escape(before), escape(after), style=style)
-    known = "-" if first is None or first.value is None else _number(tuned.metric, first.value)
-    best = _number(tuned.metric, tuned.value)
+    known = metric_value(tuned.metric, None if first is None else first.value)
+    best = metric_value(tuned.metric, tuned.value)
     shown.add_section()
     shown.add_row(f"validation {tuned.metric}", known, best)
     console.print(shown)
@@ -224,7 +225,3 @@ def _print(console: Console, tuned: Tuned) -> None:
         f"Validation {tuned.metric} [bold]{best}[/], defaults {known}; trials: {', '.join(counts)}",
         soft_wrap=True,
     )
-
-
-def _number(metric: str, value: float) -> str:
-    return f"{value:.4g}" if metric in ("rmse", "mae") else f"{100 * value:.2f} %"

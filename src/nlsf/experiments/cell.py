@@ -12,11 +12,11 @@ from typing import Any
 
 from nlsf.data.catalogue import find
 from nlsf.errors import ConfigError, FormatError, unknown_name
-from nlsf.experiments.space import Point, Space
+from nlsf.experiments.space import Point, Space, plain
 from nlsf.experiments.trial import Tuning
+from nlsf.train.config import without_place
 from nlsf.train.tables import Table, merged, parse_toml, write_toml
 
-_OF_THE_MACHINE = ("root", "offline")
 _KEYS = ("id", "protocol", "model", "metric", "data", "settings", "space", "tuning")
 _TUNING = ("trials", "splits", "training")
 _SHOWN = 8
@@ -51,7 +51,7 @@ class Cell:
 
         Where the data lie is no part of it, and neither is the tuning of a cell without choices.
         """
-        text = json.dumps(_plain(self.to_table()), sort_keys=True, separators=(",", ":"))
+        text = json.dumps(plain(self.to_table()), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -85,21 +85,17 @@ class Cell:
             "protocol": self.protocol,
             "model": self.model,
             "metric": self.metric,
-            "data": {k: v for k, v in self.data.items() if k not in _OF_THE_MACHINE},
+            "data": without_place(self.data),
             "settings": self.settings,
         }
         if self.space:
-            table["space"] = self.space.to_table()
             table["tuning"] = {name: getattr(self.tuning, name) for name in _TUNING}
+            table["space"] = self.space.to_table()
         return table
 
     def to_toml(self) -> str:
         """The text of ``cell.toml``, which `from_toml` reads: the id, and all fields."""
-        table = {"id": self.id, **self.to_table()}
-        choices = table.pop("space", {})
-        lines = [f"{_inline_key(key)} = {_inline(values)}" for key, values in choices.items()]
-        text = write_toml(table)
-        return text + "\n[space]\n" + "\n".join(lines) + "\n" if lines else text
+        return write_toml({"id": self.id, **self.to_table()})
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Cell:
@@ -158,26 +154,3 @@ def read_tuning(table: Mapping[str, Any]) -> Tuning:
         if key not in _TUNING:
             raise ConfigError(unknown_name("key in [tuning]", key, _TUNING))
     return Tuning(**table)
-
-
-def _plain(value: Any) -> Any:
-    """The value as a TOML file would give it back."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return "none" if value is None else value
-
-
-def _inline(value: Any) -> str:
-    """A TOML value in one line, also of tables inside lists."""
-    if isinstance(value, Mapping):
-        pairs = (f"{_inline_key(key)} = {_inline(inner)}" for key, inner in value.items())
-        return f"{{{', '.join(pairs)}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_inline, value))}]"
-    return write_toml({"x": value}).removeprefix("x = ").rstrip("\n")
-
-
-def _inline_key(key: str) -> str:
-    return write_toml({key: 0}).removesuffix(" = 0\n")

@@ -27,11 +27,12 @@ _Outcome = Literal["filled", "kept", "failed", "held", "left"]
 
 @dataclass(frozen=True)
 class Place:
-    """A cell and where it stands in the table."""
+    """A cell, where it stands in the table, and the number of its seeds."""
 
     method: Method
     column: Column
     cell: Cell
+    seeds: int
 
     @property
     def name(self) -> str:
@@ -64,8 +65,6 @@ def fill(
     work: Path,
     *,
     budget: float | None = None,
-    methods: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
     display: FillDisplay | None = None,
     cache: bool = True,
 ) -> Filled:
@@ -77,20 +76,18 @@ def fill(
     other is at. A cell that cannot be run is noted, and the next goes on.
 
     Args:
-        experiment: the table.
+        experiment: the table, or the part of it that `Experiment.select` gives.
         store: has the rows, and gets them.
         work: the folder of studies and runs.
         budget: seconds after which no trial and no run is begun.
-        methods: some rows of the table, by label or by model.
-        columns: some columns, by label or by data set.
         display: shows the progress; silent by default.
         cache: keep spectra on disk for the next time.
     """
+    if experiment.measure == "time":
+        raise ConfigError(f"{experiment.name} is a table of times: use nlsf.experiments.timing.")
     deadline = None if budget is None else time.monotonic() + budget
-    filling = _Filling(
-        store, work, experiment.seeds, deadline, display or FillDisplay(), cache, Filled()
-    )
-    filling.run(in_order(experiment.select(methods, columns)))
+    filling = _Filling(store, work, deadline, display or FillDisplay(), cache, Filled())
+    filling.run(in_order(experiment))
     return filling.result
 
 
@@ -103,7 +100,9 @@ def in_order(experiment: Experiment) -> list[Place]:
     """
     methods = sorted(experiment.methods, key=lambda method: not method.ours)
     columns = sorted(experiment.columns, key=lambda column: column.size)
-    return [Place(m, c, experiment.cell(m, c)) for m in methods for c in columns]
+    return [
+        Place(m, c, experiment.cell(m, c), experiment.seeds_of(c)) for m in methods for c in columns
+    ]
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,6 @@ class _Filling:
 
     store: Store
     work: Path
-    seeds: int
     deadline: float | None
     display: FillDisplay
     cache: bool
@@ -138,7 +136,7 @@ class _Filling:
         lacking: list[Place] = []
         for place in places:
             try:
-                missing = self.store.missing(place.cell, self.seeds)
+                missing = self.store.missing(place.cell, place.seeds)
             except NLSFError as error:
                 self._fail(place, error)
             else:
@@ -149,7 +147,7 @@ class _Filling:
         outcome: _Outcome = "left"
         if not self._is_late():
             try:
-                with _held(self.work / place.cell.stem) as free:
+                with held(self.work / place.cell.stem) as free:
                     outcome = self._fill(place, number, total) if free else "held"
             except NLSFError as error:
                 self._fail(place, error)
@@ -160,7 +158,7 @@ class _Filling:
 
     def _fill(self, place: Place, number: int, total: int) -> _Outcome:
         cell, folder = place.cell, self.work / place.cell.stem
-        missing = self.store.missing(cell, self.seeds)
+        missing = self.store.missing(cell, place.seeds)
         if not missing:  # by another process, since we looked
             return "kept"
         self.display.begin(number, total, place.name)
@@ -212,7 +210,7 @@ class _Filling:
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[bool]:
+def held(folder: Path) -> Iterator[bool]:
     """Holds the folder of a cell; gives whether it was free."""
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from nlsf.experiments.tune_display import TuneDisplay, tune_display_for
 from nlsf.train.display import Display, SilentDisplay, display_for
+from nlsf.train.metrics import higher_is_better
 from nlsf.train.run import RunResult
 
 
@@ -64,7 +65,7 @@ class ConsoleFillDisplay(FillDisplay):
     def filled(self, name: str, result: RunResult) -> None:
         """Prints the mean on the test examples."""
         mean, half = result.summary()
-        scale, unit = (1.0, "") if result.metric in ("rmse", "mae") else (100.0, " %")
+        scale, unit = (100.0, " %") if higher_is_better(result.metric) else (1.0, "")
         spread = "" if half != half else f" +- {scale * half:.4g}"
         self._print(f"{name}: test {result.metric} {scale * mean:.4g}{spread}{unit}")
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _LISTED = 2_000
 """Points that are listed to find one not tried yet; larger spaces are drawn from."""
 
+_DRAWS = 100
+_TWO = 0.3
+"""How often a neighbour differs in two keys, not one."""
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -58,6 +62,21 @@ class Grid:
             for key, values in self.space.choices.items()
             if key in params
         }
+
+    def neighbour(self, point: Point, tried: Collection[str], seed: int) -> Point | None:
+        """A point that differs from this one in a key or two and is not tried; else ``None``."""
+        rng = np.random.default_rng(seed)
+        free = [name for name, values in self.space.choices.items() if len(values) > 1]
+        for _ in range(_DRAWS if free else 0):
+            changed = dict(point)
+            count = min(1 + int(rng.random() < _TWO), len(free))
+            for name in rng.choice(free, count, replace=False):
+                values = self.space.choices[str(name)]
+                others = [value for value in values if encode(value) != encode(point[str(name)])]
+                changed[str(name)] = others[int(rng.integers(len(others)))]
+            if key(changed) not in tried:
+                return changed
+        return None
 
     def untried(self, tried: Collection[str], seed: int) -> Point | None:
         """A random point whose `key` is not among those tried; ``None`` if there is none."""

@@ -17,6 +17,7 @@ from nlsf.data.dataset import Dataset, Split
 from nlsf.data.protocols import draw
 from nlsf.errors import ConfigError, ModelError, NLSFError
 from nlsf.experiments.space import Choice, Point, Space, encode, read_choice
+from nlsf.nn.models import SignalClassifier
 from nlsf.train.config import DataConfig, RunConfig, check_keys, resolve, user_path
 from nlsf.train.fit import Fit
 from nlsf.train.inputs import Inputs, inputs_for, spectral_branches
@@ -50,7 +51,6 @@ class Objective:
         space: the choices, with the default of every key among them.
         default: the point of the defaults.
         metric: the metric that is maximised, or minimised.
-        level: what an example is.
     """
 
     def __init__(
@@ -73,7 +73,6 @@ class Objective:
         if space:
             space.check(config.model["name"])
         self.metric = config.metric
-        self.level = self._dataset.level
         self._splits = [_split(self._dataset, config.protocol, seed) for seed in self._seeds]
         self._dataset = _only_seen(self._dataset, self._splits)
         self.space, self.default = self._with_defaults(space, config)
@@ -120,7 +119,9 @@ class Objective:
             for b in spectral_branches(model)
         ]
         made = encode(to_table(job.config.features))
-        name = repr((type(model), getattr(model, "can_prepare", None), reads, made, job.dtype))
+        pyramid = model.config if isinstance(model, SignalClassifier) else None
+        prepares = getattr(model, "can_prepare", None)
+        name = repr((type(model), prepares, reads, pyramid, made, job.dtype))
         if name in self._inputs:
             self._inputs.move_to_end(name)
             return self._inputs[name]

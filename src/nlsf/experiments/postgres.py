@@ -15,7 +15,7 @@ from nlsf.experiments.study import Keeper, give_back, own_name
 
 if TYPE_CHECKING:
     from optuna import Study
-    from optuna.trial import FrozenTrial, Trial
+    from optuna.trial import Trial
 
 _BEAT = 10
 """Seconds between two signs of life of a running trial."""
@@ -58,7 +58,7 @@ class Postgres(Keeper):
                     engine_kwargs={"pool_pre_ping": True, "connect_args": {"connect_timeout": 10}},
                     heartbeat_interval=_BEAT,
                     grace_period=_GRACE,
-                    heartbeat_stale_trial_callback=_give_back,
+                    heartbeat_stale_trial_callback=give_back,
                 )
         except (sqlalchemy.exc.SQLAlchemyError, ValueError, RuntimeError) as error:
             raise ConfigError(f"{self.label} cannot be used: {_reason(error)}.") from error
@@ -116,10 +116,6 @@ class Postgres(Keeper):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fail_stale_trials(study)
-
-
-def _give_back(study: Study, trial: FrozenTrial) -> None:
-    give_back(study, trial)
 
 
 def _label(url: str) -> str:

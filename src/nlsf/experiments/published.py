@@ -71,6 +71,16 @@ class Published:
             raise FormatError(f"{path} is not a CSV file in UTF-8: {error}.") from error
         return cls(values)
 
+    @classmethod
+    def beside(cls, folder: Path, experiment: Experiment) -> Published:
+        """The numbers in ``folder/published.csv``, which an experiment of this folder names.
+
+        An experiment without a published table has none, and needs no such file.
+        """
+        published = cls({}) if experiment.paper is None else cls.read(folder / "published.csv")
+        published.check(experiment)
+        return published
+
     def value(
         self, table: str, method: str, dataset: str, unit: str = "accuracy_pct"
     ) -> PublishedValue | None:

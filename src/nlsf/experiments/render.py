@@ -62,24 +62,24 @@ _LATEX = {
 
 def to_markdown(table: ResultTable) -> str:
     """Two tables of GitHub's Markdown, a line below each that says what it shows."""
-    style = _Style("**{}**", " +- ", "-", "(paper {})", _markdown_escaped)
-    blocks = [_markdown_table(_results(table, style)), _markdown_escaped(legend(table))]
+    style = _Style("**{}**", " +- ", "-", "(paper {})", markdown_escaped)
+    blocks = [markdown_table(_results(table, style)), markdown_escaped(legend(table))]
     differences = _differences(table, style)
     if differences:
-        blocks += [_markdown_table(differences), _markdown_escaped(paired_legend(table))]
+        blocks += [markdown_table(differences), markdown_escaped(paired_legend(table))]
     return "\n\n".join(blocks) + "\n"
 
 
 def to_latex(table: ResultTable) -> str:
     """One ``table`` of LaTeX, which needs the package booktabs."""
-    style = _Style("\\textbf{{{}}}", r" $\pm$ ", "$-$", "({})", _latex_escaped)
+    style = _Style("\\textbf{{{}}}", r" $\pm$ ", "$-$", "({})", latex_escaped)
     note = legend(table)
-    blocks = [_latex_table(_results(table, style))]
+    blocks = [latex_table(_results(table, style))]
     differences = _differences(table, style)
     if differences:
-        blocks += ["\\medskip", _latex_table(differences)]
+        blocks += ["\\medskip", latex_table(differences)]
         note += f" {paired_legend(table)}"
-    caption = _latex_escaped(f"{table.experiment.title}. {note}").replace("+-", r"$\pm$")
+    caption = latex_escaped(f"{table.experiment.title}. {note}").replace("+-", r"$\pm$")
     start = f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}"
     return "\n\n".join([start, *blocks, "\\end{table}\n"])
 
@@ -153,22 +153,22 @@ def _difference(table: ResultTable, pair: Difference | None, style: _Style) -> s
     return f"{text} {other_n(table, pair.n)}".rstrip()
 
 
-def _markdown_table(rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     line = ["---"] + ["---:"] * (len(rows[0]) - 1)
     return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], line, *rows[1:]))
 
 
-def _markdown_escaped(text: str) -> str:
+def markdown_escaped(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|~$])", r"\\\1", " ".join(text.split()))
 
 
-def _latex_table(rows: Sequence[Sequence[str]]) -> str:
+def latex_table(rows: Sequence[Sequence[str]]) -> str:
     head, *body = (f"{' & '.join(row)} \\\\" for row in rows)
     lines = [f"\\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}", "\\toprule", head, "\\midrule"]
     return "\n".join([*lines, *body, "\\bottomrule", "\\end{tabular}"])
 
 
-def _latex_escaped(text: str) -> str:
+def latex_escaped(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nlsf.errors import FormatError
-from nlsf.train.metrics import higher_is_better, interval
+from nlsf.train.metrics import half_width, higher_is_better, interval
 
 if TYPE_CHECKING:
     from nlsf.experiments.published import Published, PublishedValue
@@ -100,7 +100,7 @@ class ResultTable:
             cells[key] = cell
             rows = store.rows(cell)
             try:
-                entries[key] = _entry(experiment, rows, paper)
+                entries[key] = _entry(experiment, column, rows, paper)
             except (LookupError, TypeError, ValueError, ArithmeticError) as error:
                 raise FormatError(
                     f"The results of {cell.stem} ({method.label}, {column.label}) have a row that "
@@ -177,10 +177,13 @@ def _paper(
 
 
 def _entry(
-    experiment: Experiment, rows: Sequence[Mapping[str, Any]], paper: PublishedValue | None
+    experiment: Experiment,
+    column: Column,
+    rows: Sequence[Mapping[str, Any]],
+    paper: PublishedValue | None,
 ) -> Entry | None:
     key, scale = f"test_{experiment.metric}", _scale(experiment.metric)
-    asked = sorted((row for row in rows if row["seed"] < experiment.seeds), key=_seed)
+    asked = sorted((row for row in rows if row["seed"] < experiment.seeds_of(column)), key=_seed)
     # A metric that is not finite is null in the file.
     known = [row for row in asked if row[key] is not None]
     if not known:
@@ -216,10 +219,4 @@ def _floor(metric: str, mean: float, sizes: Sequence[int], is_interval: bool) ->
         return math.nan
     p, n = mean / 100, len(sizes)
     deviation = 100 * math.sqrt(p * (1 - p) * sum(1 / size for size in sizes) / n)
-    if not is_interval:
-        return deviation
-    if n < 2:
-        return math.nan
-    from scipy.special import stdtrit  # scipy.stats has it too, and takes a second to import
-
-    return float(stdtrit(n - 1, 0.975)) * deviation / math.sqrt(n)
+    return half_width(deviation, n) if is_interval else deviation

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, TypeAlias
 
 from nlsf.data.dataset import Level
@@ -82,7 +83,7 @@ class Space:
             inner = result
             for part in path:
                 inner = inner.setdefault(part, {})
-            inner[last] = _plain(value)
+            inner[last] = plain(value)
         return result
 
     def check(self, model: str) -> None:
@@ -95,7 +96,7 @@ class Space:
 
     def to_table(self) -> Table:
         """The ``[space]`` table: a list for every key."""
-        return {key: _plain(values) for key, values in self.choices.items()}
+        return {key: plain(values) for key, values in self.choices.items()}
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], where: str = "space") -> Space:
@@ -116,13 +117,17 @@ class Space:
         return cls({key: tuple(values) for key, values in table.items()})
 
 
+@cache
 def space_of(model: str, level: Level, *, large: bool = False) -> Space:
     """The choices that a model is tuned over.
 
-    NLSFs: those of the paper (Appendix E.1 for nodes, E.2 for graphs), and what the models here
-    add to them: kinds of bands, the start of the response and its own training, where the filter
-    stands. Other methods: what their own papers search, with the same dropout rates, learning
-    rates and weight decays. A model without epochs has no choices.
+    NLSFs: learning rates, weight decays, readouts, the widths and dropout rates of node models, and
+    the decay rates r of bands are those of the paper (Appendix E.1 for nodes, E.2 for graphs).
+    Where it names a long range, few values stand for it: 1 or 2 layers of node models instead of 1
+    to 10 (of graph models the default), five values of J from 1 to 100, one S for each r. What the
+    models here add is searched too: other kinds of bands, the start of the response and its own
+    training, where the filter stands. Other methods: what their own papers search, with the same
+    dropout rates, learning rates and weight decays. A model without epochs has no choices.
 
     Args:
         model: a name of `nlsf.train.models.MODELS`.
@@ -134,7 +139,7 @@ def space_of(model: str, level: Level, *, large: bool = False) -> Space:
 
 def encode(choice: Choice) -> str:
     """A choice as canonical JSON: equal choices have equal texts."""
-    return json.dumps(_plain(read_choice(choice)), sort_keys=True, ensure_ascii=False)
+    return json.dumps(plain(read_choice(choice)), sort_keys=True, ensure_ascii=False)
 
 
 def decode(text: str) -> Choice:
@@ -148,6 +153,15 @@ def read_choice(value: Any) -> Choice:
         return {str(name): read_choice(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return tuple(read_choice(inner) for inner in value)
+    return "none" if value is None else value
+
+
+def plain(value: Any) -> Any:
+    """The value as TOML and JSON give it back: "none" for ``None``, lists for tuples."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
     return "none" if value is None else value
 
 
@@ -178,15 +192,6 @@ def _check_type(key: str, value: Any) -> None:
         or (isinstance(value, float) and not math.isfinite(value))
     ):
         raise ConfigError(f"{key} cannot have the choice {value!r}.")
-
-
-def _plain(value: Any) -> Any:
-    """The value as TOML and JSON have it: lists for tuples."""
-    if isinstance(value, Mapping):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return "none" if value is None else value
 
 
 def _fixed(settings: Mapping[str, Any], key: str) -> bool:

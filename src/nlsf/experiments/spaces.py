@@ -104,7 +104,9 @@ def _peer(kind: ModelKind, level: Level) -> _Choices:
         "dropout": _TENTHS,
         **kind.config.search,
     }
-    choices: _Choices = {f"model.{key}": tuple(values) for key, values in own.items()}
+    choices: _Choices = {
+        f"model.{key}": tuple(values) for key, values in own.items() if key in kind.keys
+    }
     module = kind.build({}, 2, 2, level, num_nodes=2)
     if "psi" in parameter_groups(module).values():
         choices |= _FILTER_TRAINING

@@ -15,6 +15,7 @@ from nlsf.experiments.cell import Cell
 from nlsf.experiments.space import Space, space_of
 from nlsf.experiments.trial import Tuning
 from nlsf.train.models import MODELS
+from nlsf.train.presets import LARGE
 from nlsf.train.tables import Table, merged, read_toml
 
 __all__ = [
@@ -28,9 +29,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-_LARGE = 8_000
-"""Nodes from which on the default preset, and so the space, has index bands only."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +65,7 @@ class Column:
         settings: as for a method, whose settings go over these. Of the model's, each method takes
             the keys that its model has.
         paper: the name of the column in the published table; ``None`` where it has none.
+        seeds: how many splits; ``None`` for as many as the experiment has.
     """
 
     label: str
@@ -74,6 +73,7 @@ class Column:
     protocol: str
     settings: Table = field(default_factory=dict)
     paper: str | None = None
+    seeds: int | None = None
 
     @property
     def entry(self) -> Entry:
@@ -107,6 +107,8 @@ class Experiment:
         methods: the models.
         note: what a reader of the table should know.
         space: choices that replace those of `space_of` in every method that has the key.
+        measure: ``"accuracy"``: the metric on test examples; ``"time"``: how long an epoch and a
+            training take with default settings (see `nlsf.experiments.timing`).
     """
 
     name: str
@@ -120,6 +122,7 @@ class Experiment:
     methods: tuple[Method, ...]
     note: str = ""
     space: Table = field(default_factory=dict)
+    measure: Literal["accuracy", "time"] = "accuracy"
 
     @classmethod
     def read(cls, path: Path) -> Experiment:
@@ -145,7 +148,7 @@ class Experiment:
         settings = merged(common, method.settings)
         settings = {key: value for key, value in settings.items() if value != {}}
         space = Space()
-        if method.tuned:
+        if method.tuned and self.measure == "accuracy":
             space = default_space(method.model, column, settings)
             common_space = {k: v for k, v in self.space.items() if k in space.choices}
             space = space.merged(common_space).merged(method.space).without(settings)
@@ -158,6 +161,10 @@ class Experiment:
             self.tuning,
             self.metric,
         )
+
+    def seeds_of(self, column: Column) -> int:
+        """How many splits a column is measured on."""
+        return self.seeds if column.seeds is None else column.seeds
 
     def cells(self) -> Iterator[tuple[Method, Column, Cell]]:
         """All cells, row by row."""
@@ -228,7 +235,7 @@ def default_space(model: str, column: Column, settings: Table) -> Space:
     """
     entry = column.entry
     examples = entry.statistics.examples or 0
-    fitting = "large" if entry.level == "node" and examples > _LARGE else ""
+    fitting = "large" if entry.level == "node" and examples > LARGE else ""
     return space_of(model, entry.level, large=settings.get("preset", fitting) == "large")
 
 

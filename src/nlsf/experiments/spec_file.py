@@ -1,7 +1,7 @@
 """The TOML of an experiment, read strictly: `experiment_of`.
 
-Top-level keys are title, paper, metric, spread, seeds and note; then ``[tuning]``, ``[space]`` with
-choices for all methods, one ``[[data]]`` a column and one ``[[method]]`` a row.
+Top-level keys are title, paper, metric, measure, spread, seeds and note; then ``[tuning]``,
+``[space]`` with choices for all methods, one ``[[data]]`` a column and one ``[[method]]`` a row.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class _Top:
     spread: Literal["interval", "deviation"] = "interval"
     seeds: int = 10
     note: str = ""
+    measure: Literal["accuracy", "time"] = "accuracy"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class _Data:
     paper: str | None = None
     protocol: str = ""
     preset: str | None = None
+    seeds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,7 @@ def experiment_of(name: str, table: Mapping[str, Any]) -> Experiment:
     top, tables = _read(_Top, rest, "", ("tuning", "space"), known=("data", "method"))
     if not top.title:
         raise ConfigError("title is missing: what does the table show?")
-    if not 1 <= top.seeds <= _MAX_SEEDS:
-        raise ConfigError(f"seeds must be from 1 to {_MAX_SEEDS}, not {top.seeds}.")
+    _check_seeds(top.seeds, "seeds")
     if top.metric not in METRICS:
         raise ConfigError(unknown_name("metric", top.metric, METRICS))
     experiment = Experiment(
@@ -91,13 +92,26 @@ def experiment_of(name: str, table: Mapping[str, Any]) -> Experiment:
         tuple(_method(one, where) for where, one in _numbered(lists, "method")),
         top.note,
         tables["space"],
+        top.measure,
     )
+    _check_time(experiment, tables)
     _check_labels("data", [column.label for column in experiment.columns])
     _check_labels("method", [method.label for method in experiment.methods])
     _check_column_keys(experiment)
     _check_common_space(experiment)
     _check_cells(experiment)
     return experiment
+
+
+def _check_time(experiment: Experiment, tables: Mapping[str, Table]) -> None:
+    """A table of times has nothing to choose, and needs what its ratios refer to."""
+    if experiment.measure != "time":
+        return
+    for key in ("tuning", "space"):
+        if tables[key]:
+            raise ConfigError(f"[{key}] has no place in a table of times: drop it.")
+    if all(method.model != "gcn" for method in experiment.methods):
+        raise ConfigError("A table of times needs a method with model = 'gcn' to refer to.")
 
 
 def _column(table: Any, where: str) -> Column:
@@ -122,7 +136,9 @@ def _column(table: Any, where: str) -> Column:
     protocol = read.protocol or entry.protocol
     _check_protocol(protocol, where)
     data = {"name": entry.name, **chosen}
-    return Column(read.label or entry.name, data, protocol, settings, read.paper)
+    if read.seeds is not None:
+        _check_seeds(read.seeds, f"{where}.seeds")
+    return Column(read.label or entry.name, data, protocol, settings, read.paper, read.seeds)
 
 
 def _method(table: Any, where: str) -> Method:
@@ -184,6 +200,11 @@ def _numbered(table: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:
     if not found:
         raise ConfigError(f"There is no [[{key}]]: a table needs at least one.")
     return [(f"{key}[{number}]", one) for number, one in enumerate(found, start=1)]
+
+
+def _check_seeds(seeds: int, where: str) -> None:
+    if not 1 <= seeds <= _MAX_SEEDS:
+        raise ConfigError(f"{where} must be from 1 to {_MAX_SEEDS}, not {seeds}.")
 
 
 def _check_labels(key: str, labels: Sequence[str]) -> None:

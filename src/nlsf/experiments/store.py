@@ -13,6 +13,7 @@ from nlsf.errors import ConfigError, FormatError
 from nlsf.experiments.cell import Cell
 from nlsf.train import json_lines
 from nlsf.train.atomic import TEMPORARY, write_bytes, write_text
+from nlsf.train.config import without_place
 from nlsf.train.tables import parse_toml, write_toml
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def _settings(config_toml: str, path: Path) -> str:
     table = parse_toml(config_toml, path)
     table.pop("seeds", None)
     if isinstance(table.get("data"), dict):
-        table["data"] = {k: v for k, v in table["data"].items() if k not in ("root", "offline")}
+        table["data"] = without_place(table["data"])
     return write_toml(table)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from nlsf.errors import ModelError, NLSFError
 from nlsf.experiments.grid import Grid, key
-from nlsf.experiments.objective import TUNING_SEED, Objective
-from nlsf.experiments.records import best_of, is_lost, read_trials, read_tuned, trials_of, tuned_of
+from nlsf.experiments.objective import Objective
+from nlsf.experiments.records import best_of, is_lost, trials_of, tuned_of
 from nlsf.experiments.space import Space, encode
 from nlsf.experiments.study import (
     EPOCHS,
@@ -30,16 +30,18 @@ from nlsf.experiments.study import (
 )
 from nlsf.experiments.trial import Trial, Tuned, Tuning
 from nlsf.experiments.tune_display import TuneDisplay
+from nlsf.train.config import without_place
 from nlsf.train.metrics import higher_is_better
 from nlsf.train.tables import Table
 
 if TYPE_CHECKING:
     import optuna
 
-__all__ = ["TUNING_SEED", "Trial", "Tuned", "Tuning", "read_trials", "read_tuned", "tune"]
-
 _POLL = 0.5
 """Seconds between two looks at what other workers do."""
+
+_SAMPLED = 3
+"""Every so many trials one is drawn by TPE; those between are neighbours of the best."""
 
 
 def tune(
@@ -56,8 +58,9 @@ def tune(
     """Tries points of a space; the best mean validation metric over the tuning splits wins.
 
     The first trial is the defaults, so that the result is never worse than they are on these
-    splits. Splits are drawn with seeds from `TUNING_SEED` on, which no reported split has; where
-    there is only a list of given splits, the first ones are taken. Test labels are never seen.
+    splits. Splits are drawn with seeds from a million on, which no reported split has; where there
+    is only a list of given splits, the first ones are taken. Test labels are never seen. Of three
+    further trials one is drawn by TPE; the others change a key or two of the best so far.
 
     Trials are kept in the storage. Tuning that was interrupted goes on, several processes share the
     trials, and the point of a process that died is tried again. With one worker the same call makes
@@ -109,7 +112,6 @@ class _Worker:
     ) -> None:
         self.objective, self.keeper, self.display = objective, keeper, display
         self.grid = Grid(objective.space)
-        self.trials = tuning.trials
         self.total = min(tuning.trials, objective.space.size)
         self.deadline = math.inf if deadline is None else deadline
         self.worker = ""
@@ -155,12 +157,22 @@ class _Worker:
             # not seen in what follows.
             seed = _seed(self.study.study_name, counted)
             self.study.sampler = _sampler(seed)
+            if not queued and counted % _SAMPLED:
+                self._enqueue_neighbour(tried, seed)
             trial = self._ask()
             if not queued and key(self.grid.point(trial.params)) in tried:
                 trial = self._instead(trial, tried, seed)
             work.enter_context(self.keeper.working(trial))
             trial.set_user_attr(WORKER, self.worker)
         return trial
+
+    def _enqueue_neighbour(self, tried: set[str], seed: int) -> None:
+        """A point next to the best so far: a dozen draws from a whole space find little."""
+        best = best_of(trials_of(self.study), self.objective.metric)
+        start = self.objective.default if best is None else best.point
+        point = self.grid.neighbour(start, tried, seed)
+        if point is not None:
+            self.study.enqueue_trial(self.grid.params(point))
 
     def _instead(self, trial: optuna.Trial, tried: set[str], seed: int) -> optuna.Trial:
         """A trial of another point, for one that the sampler drew a second time."""
@@ -236,8 +248,8 @@ class _Worker:
 
 def _spec(table: Mapping[str, Any], objective: Objective, tuning: Tuning) -> Table:
     """What makes two studies the same, in JSON values; not the number of trials."""
-    data = {k: v for k, v in table.get("data", {}).items() if k not in ("root", "offline")}
-    settings = {**{k: v for k, v in table.items() if k != "seeds"}, "data": data}
+    settings = {k: v for k, v in table.items() if k != "seeds"}
+    settings["data"] = without_place(table.get("data", {}))
     spec: Table = {
         "space": objective.space.to_table(),
         "settings": settings,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -13,10 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from nlsf.experiments.trial import Trial
+from nlsf.train.display import Stopping
 
 
-class TuneDisplay:
-    """Shows nothing; the base of those that do. As a context manager it always stops."""
+class TuneDisplay(Stopping):
+    """Shows nothing; the base of those that do."""
 
     def start(self, title: str, total: int, metric: str, done: int) -> None:
         """Tuning begins, or goes on.
@@ -42,17 +41,6 @@ class TuneDisplay:
 
     def stop(self) -> None:
         """Tuning is over; a second call does nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
 
 def tune_display_for(console: Console, *, quiet: bool = False) -> TuneDisplay:

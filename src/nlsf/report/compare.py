@@ -20,6 +20,7 @@ from nlsf.report.reduce import thinned
 from nlsf.report.wording import is_share, metric_name, metric_value, plural, seconds
 from nlsf.train.metrics import higher_is_better, interval
 from nlsf.train.run_folder import RunFolder
+from nlsf.train.tables import flat
 
 Runs = Mapping[str, RunRecord]
 """Runs by the name that the page gives them."""
@@ -242,7 +243,9 @@ def _mean_curve(name: str, run: RunRecord, key: str) -> Series:
 
 
 def _settings(runs: Runs) -> Content:
-    tables = {name: dict(_flat(run.table)) for name, run in runs.items()}
+    tables = {
+        name: {key: _text(value) for key, value in flat(run.table)} for name, run in runs.items()
+    }
     return _differing(tables, "setting", "All settings are the same.")
 
 
@@ -265,13 +268,5 @@ def _differing(tables: Mapping[str, dict[str, str]], what: str, same: str) -> Co
     return "", [DataTable(f"Each {what}, run by run", caption, [what, *tables], rows)]
 
 
-def _flat(table: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
-    """The keys of nested tables, with dots, and their values as text."""
-    found = []
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            found += _flat(value, f"{before}{key}.")
-        else:
-            text = value if isinstance(value, str) else json.dumps(value, default=str)
-            found.append((f"{before}{key}", text))
-    return found
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nlsf.report.charts import Chart, DataTable
 from nlsf.report.record import RunRecord
+from nlsf.train.tables import flat
 
 _LONG = 200
 """Characters of a value that are shown."""
@@ -52,12 +52,3 @@ def setting(value: Any) -> str:
         return text
     entries = f" ({len(value):,} entries)" if isinstance(value, list) else ""
     return f"{text[:_LONG]} ...{entries}"
-
-
-def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The keys of nested tables as ``a.b.c``, with their values."""
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value

@@ -121,6 +121,11 @@ class DataConfig:
         return {"name": self.name, "root": self.root, "offline": self.offline, **self.options}
 
 
+def without_place(data: Mapping[str, Any]) -> Table:
+    """A ``[data]`` table without the keys that say where the data lie, not what they are."""
+    return {k: v for k, v in data.items() if k not in ("root", "offline")}
+
+
 @dataclass(frozen=True)
 class RunConfig:
     """A training run, whole: the same configuration gives the same numbers.

@@ -18,8 +18,27 @@ from rich.table import Table
 from rich.text import Text
 
 
-class Display(ABC):
-    """Shows a training; as a context manager it gives the terminal back, whatever happens."""
+class Stopping(ABC):
+    """Something that is shown; as a context manager it gives the terminal back in any case."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """It is over; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+class Display(Stopping):
+    """Shows a training."""
 
     @abstractmethod
     def start(self, total_epochs: int, models: int, title: str) -> None:
@@ -39,21 +58,6 @@ class Display(ABC):
     @abstractmethod
     def message(self, text: str) -> None:
         """Something else that the person should read."""
-
-    @abstractmethod
-    def stop(self) -> None:
-        """The training is over; a second call does nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
 
 def display_for(console: Console, *, quiet: bool = False) -> Display:

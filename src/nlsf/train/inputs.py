@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from nlsf.data.dataset import Dataset
 from nlsf.nn import LaplacianAttention
 from nlsf.nn.baselines import PeerModel
-from nlsf.nn.models import GraphClassifier, NodeClassifier
+from nlsf.nn.models import GraphClassifier, NodeClassifier, SignalClassifier
 from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import BatchProjector, Projector, Spectrum, batched_eigh, laplacian, partial_eigh
@@ -202,6 +202,8 @@ def inputs_for(
     """
     if isinstance(model, Solved):
         return KnownOutputs()
+    if isinstance(model, SignalClassifier):
+        return _signals(model, dataset, cache, dtype, progress)
     branches = spectral_branches(model)
     if dataset.level == "graph":
         return _graphs(model, dataset, branches, dtype, progress)
@@ -236,6 +238,8 @@ def inputs_for(
 
 def spectral_branches(model: nn.Module) -> list[SpectralLayer]:
     """The layers whose bands a model's ``spectrum`` argument is for; none for other models."""
+    if isinstance(model, SignalClassifier):  # its argument is a `Pyramid`
+        return []
     for part in model.modules():
         if isinstance(part, LaplacianAttention):
             return [*spectral_branches(part.first), *spectral_branches(part.second)]
@@ -256,6 +260,21 @@ def _spectrum(shift: ShiftOperator, branch: SpectralLayer, cache: bool) -> Spect
     if leaves_nothing_out and shift.num_nodes / 2 < spectrum.num_pairs < shift.num_nodes:
         return partial_eigh(shift, cache=cache)
     return spectrum
+
+
+def _signals(
+    model: SignalClassifier,
+    dataset: Dataset,
+    cache: bool,
+    dtype: torch.dtype,
+    progress: Callable[[str], None],
+) -> Inputs:
+    assert dataset.signals is not None
+    graph = dataset.graphs[0]
+    progress(f"Eigendecompositions of {graph.num_nodes:,} nodes and of their clusters")
+    edges, weights = graph.edge_index, graph.get("edge_weight")
+    pyramid = model.pyramid(edges, weights, cache=cache, dtype=dtype)
+    return Signals(dataset.signals.to(dtype), {"spectrum": pyramid})
 
 
 def _graphs(

@@ -136,8 +136,13 @@ def load_data(config: DataConfig) -> Dataset:
     return load(config.name, config.root, offline=config.offline, **config.options)
 
 
-def fingerprint(dataset: Dataset) -> str:
-    """A hash of graphs and features (not of labels): tells whether two data sets are the same."""
+def fingerprint(dataset: Dataset, *, signals: bool = True) -> str:
+    """A hash of graphs and features (not of labels): tells whether two data sets are the same.
+
+    Args:
+        dataset: the data.
+        signals: whether the signals on the graph count, or the graph alone.
+    """
     content = hashlib.sha256()
     for graph in dataset.graphs:
         content.update(repr((graph.num_nodes, graph.edge_index.shape)).encode())
@@ -150,7 +155,7 @@ def fingerprint(dataset: Dataset) -> str:
             parts += [x] if dense else [x.crow_indices(), x.col_indices(), x.values()]
         for part in parts:
             content.update(part.contiguous().numpy().tobytes())
-    if dataset.signals is not None:
+    if signals and dataset.signals is not None:
         content.update(dataset.signals.numpy().tobytes())
     return content.hexdigest()
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from nlsf.data.catalogue import find, knows
 from nlsf.data.split_file import digest
 from nlsf.errors import ConfigError
-from nlsf.train.config import user_path
+from nlsf.train.config import user_path, without_place
 from nlsf.train.job import Job, fingerprint
 from nlsf.train.run_folder import RunFolder
-from nlsf.train.tables import Table, parse_toml
-
-_PLACES = ("root", "offline")
-"""Settings of the data that say where they lie, not what they are."""
+from nlsf.train.tables import Table, flat, parse_toml
 
 
 def check_kept(folder: RunFolder, job: Job) -> None:
@@ -48,20 +45,12 @@ def check_kept(folder: RunFolder, job: Job) -> None:
 
 def _settings(table: Table) -> dict[str, Any]:
     """All settings by their dotted keys, those of the data first, as they mostly decide others."""
-    data = {k: v for k, v in table.get("data", {}).items() if k not in _PLACES}
+    data = without_place(table.get("data", {}))
     name = data.get("name")
     if isinstance(name, str) and knows(name) and not user_path(name):
         data["name"] = find(name).name  # which may be written in several ways
     others = {k: v for k, v in table.items() if k != "data"}
-    return dict(_flat({"data": data, **others}))
-
-
-def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{key}.")
-        else:
-            yield f"{before}{key}", value
+    return dict(flat({"data": data, **others}))
 
 
 def _shown(settings: Mapping[str, Any], key: str) -> str:

@@ -1,4 +1,4 @@
-"""How good predictions are: `loss`, `measure`, `score`, `interval`."""
+"""How good predictions are: `loss`, `measure`, `score`, `interval`, `half_width`."""
 
 from __future__ import annotations
 
@@ -99,10 +99,21 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     count = len(values)
     if count < 2:
         return (float(values[0]) if count else math.nan), math.nan
+    return float(np.mean(values)), half_width(float(np.std(values, ddof=1)), count)
+
+
+def half_width(deviation: float, count: int) -> float:
+    """Half the width of the 95 % interval of a mean by Student's t; NaN for a single value.
+
+    Args:
+        deviation: the standard deviation of the values.
+        count: how many values.
+    """
+    if count < 2:
+        return math.nan
     from scipy.special import stdtrit  # scipy.stats has it too, and takes a second to import
 
-    spread = float(np.std(values, ddof=1)) / math.sqrt(count)
-    return float(np.mean(values)), float(stdtrit(count - 1, 0.975)) * spread
+    return float(stdtrit(count - 1, 0.975)) * deviation / math.sqrt(count)
 
 
 def _known(name: str) -> str:

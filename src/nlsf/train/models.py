@@ -16,12 +16,16 @@ from nlsf.nn.models import (
     GraphClassifierConfig,
     NodeClassifier,
     NodeClassifierConfig,
+    SignalClassifier,
+    SignalClassifierConfig,
 )
 from nlsf.train.solvers import SOLVERS, Solve, Solved, Solver
 from nlsf.train.tables import Table, from_table, to_table
 
 _FROM_DATA = ("in_channels", "out_channels", "num_nodes")
 """Fields that the data decide."""
+
+_SIGNAL: Table = {"training": {"lr": 1e-3, "psi_lr": 1e-3, "weight_decay": 0.0, "batch_size": 128}}
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,24 @@ _KINDS = (
         GraphClassifier,
         GraphClassifierConfig,
         {"level": "pooling", "response": "constant"},
+    ),
+    ModelKind(
+        "signal",
+        "node-level filters with a map for every band, pooling over clusters, a head that sees "
+        "every node of the one graph",
+        ("signal",),
+        SignalClassifier,
+        SignalClassifierConfig,
+        preset=_SIGNAL,
+    ),
+    ModelKind(
+        "linear-signal",
+        "signal with a constant response: linear filters, the control",
+        ("signal",),
+        SignalClassifier,
+        SignalClassifierConfig,
+        {"response": "constant"},
+        preset=_SIGNAL,
     ),
 )
 

@@ -100,7 +100,8 @@ def predict(
     same = fingerprint(dataset) == meta["fingerprint"]
     kind = MODELS[table["model"]["name"]]
     if not same:
-        _check_free(kind, dataset, folder)
+        same_graph = fingerprint(dataset, signals=False) == meta.get("graph")
+        _check_free(kind, dataset, folder, same_graph=same_graph)
 
     prefix = f"{list(results).index(seed)}."
     weights = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
@@ -128,9 +129,9 @@ def predict(
     return Prediction(shown, classes, seed, metrics, len(known), place)
 
 
-def _check_free(kind: ModelKind, dataset: Dataset, folder: RunFolder) -> None:
+def _check_free(kind: ModelKind, dataset: Dataset, folder: RunFolder, *, same_graph: bool) -> None:
     """Refuses a model that belongs to the data that it was made with."""
-    if kind.of_one_graph:
+    if kind.of_one_graph and not same_graph:
         raise DataError(
             f"The model {kind.name!r} of {folder.path} has parameters for every node of the graph "
             f"that it was trained on, and {dataset.name} here is another graph, or has other "

@@ -11,8 +11,8 @@ from nlsf.train.tables import Table, merged
 if TYPE_CHECKING:
     from nlsf.train.models import ModelKind
 
-_LARGE = 8_000
-"""Nodes from which on no band may need half of the spectrum."""
+LARGE = 8_000
+"""Nodes from which on no band may need half of the spectrum: index bands only."""
 
 _NODES: Table = {
     "training": {
@@ -121,6 +121,8 @@ def preset(name: str | None, dataset: Dataset, kind: ModelKind, homophilous: boo
         return {"features": made, "model": {}}
     model = table.get("model", {})
     table = {**table, "model": {k: v for k, v in model.items() if k in kind.keys}}
+    if kind.preset and dataset.level == "signal":
+        return merged(table, kind.preset)
     if not kind.preset or dataset.level != "node":
         return table
     # A peer keeps the schedule of the data, and has its own rates and its own architecture.
@@ -134,7 +136,7 @@ def _fitting(dataset: Dataset, homophilous: bool | None) -> str:
         if not dataset.num_features:
             return "unattributed"
         return "graphs" if _zeros_and_ones(dataset) else "attributed"
-    if dataset.num_examples > _LARGE:
+    if dataset.num_examples > LARGE:
         return "large"
     if dataset.is_regression:
         return "regression"

@@ -40,6 +40,7 @@ class Selected:
             "facts": {str(number): facts for number, facts in self.facts.items()},
             "metrics_size": self.metrics_size,
             "fingerprint": fingerprint(job.dataset),
+            "graph": fingerprint(job.dataset, signals=False),
             "classes": list(job.dataset.classes),
             "channels": [job.dataset.num_features, job.dataset.num_outputs],
             "level": job.dataset.level,

@@ -7,7 +7,7 @@ import json
 import math
 import tomllib
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -47,7 +47,10 @@ def parse_toml(text: str, path: Path) -> Table:
 
 
 def write_toml(table: Mapping[str, Any]) -> str:
-    """The text of a TOML file; ``None`` is written as the string "none"."""
+    """The text of a TOML file; ``None`` is written as the string "none".
+
+    Tables inside lists are written inline: ``bands = [{kind = "index", J = 4}]``.
+    """
     lines = _lines(table, "")
     return "\n".join(lines).strip() + "\n"
 
@@ -94,6 +97,15 @@ def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> Table:
         else:
             result[key] = value
     return result
+
+
+def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The keys of nested tables as ``a.b.c``, with their values."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def parse_setting(text: str) -> tuple[list[str], Any]:
@@ -197,6 +209,8 @@ def _value(value: Any) -> str:
         return text if any(c in text for c in ".einfa") else f"{text}.0"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())}}}"
     return _text(str(value))
 
 

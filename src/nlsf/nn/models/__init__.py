@@ -4,6 +4,7 @@ from nlsf.nn.models.graph_classifier import GraphClassifier, GraphClassifierConf
 from nlsf.nn.models.groups import ParameterGroup, parameter_groups
 from nlsf.nn.models.head import Head
 from nlsf.nn.models.node_classifier import NodeClassifier, NodeClassifierConfig
+from nlsf.nn.models.signal_classifier import SignalClassifier, SignalClassifierConfig
 
 __all__ = [
     "GraphClassifier",
@@ -12,5 +13,7 @@ __all__ = [
     "NodeClassifier",
     "NodeClassifierConfig",
     "ParameterGroup",
+    "SignalClassifier",
+    "SignalClassifierConfig",
     "parameter_groups",
 ]

@@ -1,0 +1,101 @@
+"""The model for many signals on one graph."""
+
+import pytest
+import torch
+from torch.func import functional_call, vmap
+
+from nlsf.data.grid import pixel_grid
+from nlsf.errors import ModelError
+from nlsf.nn.models import SignalClassifier
+from nlsf.spectral import UniformBands
+from nn.layers import signal
+
+GRID = pixel_grid(4, 5, 0.1)
+SMALL = {"in_channels": 1, "out_channels": 3, "num_nodes": 20, "bands": UniformBands(3)}
+
+
+def model_of(seed=0, **options):
+    """A model whose responses are not zero."""
+    torch.manual_seed(seed)
+    model = SignalClassifier(**{**SMALL, "widths": (5, 6), "head": (7,), **options}).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    return model
+
+
+def pyramid(model):
+    return model.pyramid(GRID.edge_index, GRID.edge_weight, cache=False, dtype=torch.float64)
+
+
+def test_a_batch_is_its_signals_one_by_one():
+    model = model_of().eval()
+    P, x = pyramid(model), signal(2, 3, 20, 1)
+    each = [torch.stack([model(one, spectrum=P) for one in some]) for some in x]
+    torch.testing.assert_close(model(x, spectrum=P), torch.stack(each))
+
+
+def test_a_graph_and_its_pyramid_give_the_same():
+    model = model_of().eval()
+    x = signal(4, 20, 1)
+    given = model(x, GRID.edge_index, GRID.edge_weight)
+    torch.testing.assert_close(given, model(x, spectrum=pyramid(model)))
+    with pytest.raises(ModelError, match="needs the graph"):
+        model(x)
+
+
+@pytest.mark.parametrize("options", [{}, {"response": "constant"}, {"standardize": False}])
+def test_every_parameter_has_a_gradient(options):
+    model = model_of(dropout=0.0, **options)
+    model(signal(6, 20, 1), spectrum=pyramid(model)).square().sum().backward()
+    for name, parameter in model.named_parameters():
+        assert bool((parameter.grad != 0).any()), name
+
+
+def test_together_is_alone():
+    models = [model_of(seed).eval() for seed in range(3)]
+    P, x = pyramid(models[0]), signal(4, 20, 1)
+    alone = torch.stack([model(x, spectrum=P) for model in models])
+    states = [model.state_dict() for model in models]
+    stacked = {name: torch.stack([state[name] for state in states]) for name in states[0]}
+    together = vmap(lambda state: functional_call(models[0], state, (x,), {"spectrum": P}))(stacked)
+    torch.testing.assert_close(together, alone)
+
+
+def test_it_sees_where_things_are():
+    """A signal and its mirror image have the same invariants, and different outputs."""
+    model = model_of().eval()
+    x = signal(20, 1)
+    mirrored = x.reshape(4, 5, 1).flip(1).reshape(20, 1)
+    clean = pixel_grid(4, 5)
+    assert not torch.allclose(model(x, clean.edge_index), model(mirrored, clean.edge_index))
+
+
+def test_dropout_acts_in_training_only():
+    model = model_of(dropout=0.5, standardize=False)
+    P, x = pyramid(model), signal(4, 20, 1)
+    assert not torch.equal(model(x, spectrum=P), model(x, spectrum=P))
+    model.eval()
+    assert torch.equal(model(x, spectrum=P), model(x, spectrum=P))
+
+
+def test_reset_draws_all_parameters_anew():
+    model = SignalClassifier(**SMALL, widths=(5, 6))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(7.0)
+    model.reset_parameters()
+    assert all(bool((parameter != 7).all()) for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"widths": ()}, "at least one filter"),
+        ({"halvings": 0}, "halvings must be 1 to 16, not 0"),
+        ({"halvings": 17}, "halvings must be 1 to 16"),
+    ],
+)
+def test_what_no_model_can_be_is_refused(options, says):
+    with pytest.raises(ModelError, match=says):
+        SignalClassifier(**{**SMALL, **options})
