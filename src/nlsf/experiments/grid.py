@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _LISTED = 2_000
 """Points that are listed to find one not tried yet; larger spaces are drawn from."""
 
-_DRAWS = 100
-_TWO = 0.3
-"""How often a neighbour differs in two keys, not one."""
+_DRAWS = 200
+_ALONE = 100
+"""Draws of a neighbour that differs in one key, before two may differ."""
 
 
 @dataclass(frozen=True)
@@ -63,20 +63,31 @@ class Grid:
             if key in params
         }
 
-    def neighbour(self, point: Point, tried: Collection[str], seed: int) -> Point | None:
-        """A point that differs from this one in a key or two and is not tried; else ``None``."""
+    def neighbour(
+        self, point: Point, tried: Collection[str], seed: int, turn: int = 0
+    ) -> Point | None:
+        """A point that is not tried and differs from this one in a key or two; else ``None``.
+
+        Args:
+            point: the point.
+            tried: the `key` of every point that is tried.
+            seed: of the draw.
+            turn: keys take turns: this is whose turn it is to be changed.
+        """
         rng = np.random.default_rng(seed)
         free = [name for name, values in self.space.choices.items() if len(values) > 1]
-        for _ in range(_DRAWS if free else 0):
-            changed = dict(point)
-            count = min(1 + int(rng.random() < _TWO), len(free))
-            for name in rng.choice(free, count, replace=False):
-                values = self.space.choices[str(name)]
-                others = [value for value in values if encode(value) != encode(point[str(name)])]
-                changed[str(name)] = others[int(rng.integers(len(others)))]
+        for draw in range(_DRAWS if free else 0):
+            # Where its other choices are all tried, any key may go with it.
+            names = [free[turn % len(free)], *rng.choice(free, 1)][: 1 + (draw >= _ALONE)]
+            changed = {**point, **{str(name): self._other(str(name), point, rng) for name in names}}
             if key(changed) not in tried:
                 return changed
         return None
+
+    def _other(self, name: str, point: Point, rng: np.random.Generator) -> Choice:
+        """Another choice of a key than that of a point."""
+        others = [v for v in self.space.choices[name] if encode(v) != encode(point[name])]
+        return others[int(rng.integers(len(others)))]
 
     def untried(self, tried: Collection[str], seed: int) -> Point | None:
         """A random point whose `key` is not among those tried; ``None`` if there is none."""

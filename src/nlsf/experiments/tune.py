@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 _POLL = 0.5
 """Seconds between two looks at what other workers do."""
 
-_SAMPLED = 3
-"""Every so many trials one is drawn by TPE; those between are neighbours of the best."""
+_NEIGHBOURS = 10
+"""First trials, which are all neighbours of the best so far: TPE would draw them at random."""
 
 
 def tune(
@@ -59,8 +59,9 @@ def tune(
 
     The first trial is the defaults, so that the result is never worse than they are on these
     splits. Splits are drawn with seeds from a million on, which no reported split has; where there
-    is only a list of given splits, the first ones are taken. Test labels are never seen. Of three
-    further trials one is drawn by TPE; the others change a key or two of the best so far.
+    is only a list of given splits, the first ones are taken. Test labels are never seen. The
+    first ten trials change one key of the best so far, each key in its turn; then every second one
+    is drawn by TPE.
 
     Trials are kept in the storage. Tuning that was interrupted goes on, several processes share the
     trials, and the point of a process that died is tried again. With one worker the same call makes
@@ -157,8 +158,8 @@ class _Worker:
             # not seen in what follows.
             seed = _seed(self.study.study_name, counted)
             self.study.sampler = _sampler(seed)
-            if not queued and counted % _SAMPLED:
-                self._enqueue_neighbour(tried, seed)
+            if not queued and (counted < _NEIGHBOURS or counted % 2):
+                self._enqueue_neighbour(tried, seed, counted)
             trial = self._ask()
             if not queued and key(self.grid.point(trial.params)) in tried:
                 trial = self._instead(trial, tried, seed)
@@ -166,11 +167,11 @@ class _Worker:
             trial.set_user_attr(WORKER, self.worker)
         return trial
 
-    def _enqueue_neighbour(self, tried: set[str], seed: int) -> None:
+    def _enqueue_neighbour(self, tried: set[str], seed: int, turn: int) -> None:
         """A point next to the best so far: a dozen draws from a whole space find little."""
         best = best_of(trials_of(self.study), self.objective.metric)
         start = self.objective.default if best is None else best.point
-        point = self.grid.neighbour(start, tried, seed)
+        point = self.grid.neighbour(start, tried, seed, turn)
         if point is not None:
             self.study.enqueue_trial(self.grid.params(point))
 
@@ -273,10 +274,13 @@ def _sampler(seed: int) -> optuna.samplers.TPESampler:
 
 
 def _pruner() -> optuna.pruners.BasePruner:
-    """Stops what lies below the median of the complete trials at the same epoch."""
+    """Stops what lies below the median of the complete trials at the same epoch.
+
+    Not before epoch 100: small learning rates and normalised features start slowly.
+    """
     from optuna.pruners import MedianPruner
 
-    return MedianPruner(n_startup_trials=5, n_warmup_steps=30, n_min_trials=5)
+    return MedianPruner(n_startup_trials=5, n_warmup_steps=100, n_min_trials=5)
 
 
 def _is_looked_at(epoch: int) -> bool:
