@@ -195,12 +195,12 @@ def test_if_all_fail_the_first_reason_is_quoted(tmp_path):
 
 
 def test_trials_that_fall_behind_are_pruned_but_never_the_defaults(tmp_path):
-    table = {**TABLE, "training": {"epochs": 130, "patience": 130}}
+    table = {**TABLE, "training": {"epochs": 60, "patience": 60}}
     space = Space({"training.lr": (0.01, 0.02, 0.03, 0.05, 0.04, 1e-6, 2e-6, 3e-6, 4e-6)})
     tuned = search(tmp_path, table=table, space=space, tuning=Tuning(9, splits=1))
     pruned = [trial for trial in tuned.trials if trial.state == "pruned"]
     assert pruned
-    assert all(100 <= trial.epochs < 130 and trial.value < tuned.value for trial in pruned)
+    assert all(30 <= trial.epochs < 60 and trial.value < tuned.value for trial in pruned)
     assert tuned.trials[0].state == "complete"
 
 

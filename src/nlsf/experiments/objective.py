@@ -73,6 +73,7 @@ class Objective:
         if space:
             space.check(config.model["name"])
         self.metric = config.metric
+        self.epochs = config.training.epochs
         self._splits = [_split(self._dataset, config.protocol, seed) for seed in self._seeds]
         self._dataset = _only_seen(self._dataset, self._splits)
         self.space, self.default = self._with_defaults(space, config)

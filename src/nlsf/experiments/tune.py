@@ -127,7 +127,7 @@ class _Worker:
                 maximize=higher_is_better(self.objective.metric),
                 first=self.grid.params(self.objective.default),
             )
-        self.study.pruner = _pruner()
+        self.study.pruner = _pruner(self.objective.epochs)
         metric = self.objective.metric
         self.display.start(name, self.total, metric, _over(trials_of(self.study)))
         with self.keeper.at_work() as self.worker:
@@ -273,14 +273,18 @@ def _sampler(seed: int) -> optuna.samplers.TPESampler:
         return TPESampler(multivariate=True, constant_liar=True, seed=seed)
 
 
-def _pruner() -> optuna.pruners.BasePruner:
-    """Stops what lies below the median of the complete trials at the same epoch.
+def _pruner(epochs: int) -> optuna.pruners.BasePruner:
+    """Stops what lies in the lowest quarter of the complete trials at the same epoch.
 
-    Not before epoch 100: small learning rates and normalised features start slowly.
+    Late, because small learning rates and normalised features start slowly and may end well.
+
+    Args:
+        epochs: that a trial has at most.
     """
-    from optuna.pruners import MedianPruner
+    from optuna.pruners import PercentilePruner
 
-    return MedianPruner(n_startup_trials=5, n_warmup_steps=100, n_min_trials=5)
+    late = min(200, epochs // 2)
+    return PercentilePruner(25.0, n_startup_trials=5, n_warmup_steps=late, n_min_trials=5)
 
 
 def _is_looked_at(epoch: int) -> bool:
