@@ -86,11 +86,11 @@ def test_nothing_is_missed_or_invented_in_the_zoo(chunk, monkeypatch):
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["cora", "citeseer"])
 @pytest.mark.parametrize("operator", ["L", "N"])
-def test_iterative_equals_dense_on_real_graphs_for_every_j(root, name, operator):
+def test_iterative_equals_dense_on_real_graphs_for_many_j(root, name, operator):
     shift = OPERATORS[operator](load(name, root).graphs[0])
     every = partial_eigh(shift)
     assert every.is_complete
-    for J in range(1, 61):
+    for J in (1, 2, 3, 4, 5, 7, 10, 15, 20, 26, 33, 41, 50, 60):
         found = partial_eigh(shift, bands=IndexBands(J), dense_limit=500)
         assert found.num_eigenspaces == J
         expected = every.multiplicities[:J].sum()
