@@ -68,7 +68,11 @@ def test_the_tables_of_peers_are_made_from_rows(path):
     assert f"| {mean:.1f} +- {half:.1f} |" in line
 
 
-@pytest.mark.parametrize("path", [TABLES, ROOT / "README.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [TABLES, ROOT / "docs" / "experiments.md", ROOT / "README.md"],
+    ids=lambda path: path.name,
+)
 def test_tables_are_made_from_rows(path):
     text = path.read_text()
     assert update(text, ROOT / "experiments", STORE) == text, (
@@ -91,3 +95,8 @@ def test_rows_of_tables_fit_their_cells():
     times = {path.parent.name for path in STORE.path.glob("*/timing.jsonl")}
     folders = {path.name for path in STORE.path.glob("*")}
     assert {cell.stem for cell in cells} == folders - times
+
+
+def test_the_example_of_the_documentation_is_the_file():
+    example = (ROOT / "experiments" / "digits.toml").read_text()
+    assert f"```toml\n{example}```" in (ROOT / "docs" / "experiments.md").read_text()

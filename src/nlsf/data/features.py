@@ -55,6 +55,8 @@ class FeatureConfig:
                 raise ConfigError(f"features.{name} must be true or false.")
         if self.zscore and self.row_normalize:
             raise ConfigError("features.zscore and features.row_normalize exclude each other.")
+        if self.zscore and self.adjacency != "none":
+            raise ConfigError("features.zscore and features.adjacency exclude each other.")
         if len(self.center) != len(self.scale) or not all(s > 0 for s in self.scale):
             raise ConfigError(
                 "features.center and features.scale must be of one length, the scales above 0."
@@ -114,9 +116,12 @@ def with_features(dataset: Dataset, config: FeatureConfig) -> Dataset:
     if config.degree != "none" and config.max_degree is None:
         raise ConfigError("features.max_degree is not known yet: fit the features first.")
     added = config.constant or config.degree != "none"
-    if config.adjacency != "none":
-        dataset = _with_links(dataset, config)
-    if dataset.num_features == 0 and not added:
+    linked = config.adjacency != "none"
+    if linked and (dataset.level != "node" or len(dataset.graphs) != 1):
+        raise ConfigError(
+            f"features.adjacency needs one graph with labelled nodes, which {dataset.name} is not."
+        )
+    if dataset.num_features == 0 and not (added or linked):
         raise ConfigError(
             f'{dataset.name} has no node features: set features.degree = "one-hot", '
             "or features.constant = true."
@@ -134,9 +139,7 @@ def with_features(dataset: Dataset, config: FeatureConfig) -> Dataset:
         new = _new_channels(dataset.graphs[0], config)
         repeated = new.expand(dataset.signals.shape[0], -1, -1)
         return dataclasses.replace(dataset, signals=torch.cat([dataset.signals, repeated], dim=-1))
-    if config.adjacency != "none":
-        config = dataclasses.replace(config, row_normalize=False)
-    if not (added or config.row_normalize or config.zscore):
+    if not (added or linked or config.row_normalize or config.zscore):
         return dataset
     graphs = tuple(_with_features(graph, config, dataset.name) for graph in dataset.graphs)
     return dataclasses.replace(dataset, graphs=graphs)
@@ -148,30 +151,15 @@ def _with_features(graph: Data, config: FeatureConfig, name: str) -> Data:
         x = _row_normalized(x)
     if x is not None and config.zscore:
         x = (_dense(x, name) - torch.tensor(config.center)) / torch.tensor(config.scale)
+    if config.adjacency != "none":
+        links = adjacency_rows(graph)
+        x = links if x is None or config.adjacency == "only" else side_by_side(x, links)
     if config.constant or config.degree != "none":
         new = _new_channels(graph, config)
         x = new if x is None else torch.cat([_dense(x, name), new], dim=1)
     result = copy.copy(graph)
     result.x = x
     return result
-
-
-def _with_links(dataset: Dataset, config: FeatureConfig) -> Dataset:
-    """Rows of the adjacency matrix, sparse, as features; own ones are normalised before."""
-    if dataset.level != "node" or len(dataset.graphs) != 1:
-        raise ConfigError(
-            f"features.adjacency needs one graph with labelled nodes, which {dataset.name} is not."
-        )
-    if config.zscore:
-        raise ConfigError("features.adjacency and features.zscore exclude each other.")
-    graph = copy.copy(dataset.graphs[0])
-    x = cast("Tensor | None", graph.x)
-    if config.adjacency == "only" or x is None:
-        graph.x = adjacency_rows(graph)
-    else:
-        own = _row_normalized(x) if config.row_normalize else x
-        graph.x = side_by_side(own, adjacency_rows(graph))
-    return dataclasses.replace(dataset, graphs=(graph,))
 
 
 def _needs_own(dataset: Dataset, what: str) -> None:

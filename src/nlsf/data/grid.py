@@ -34,8 +34,10 @@ def pixel_grid(rows: int, columns: int, noise: float = 0.0, noise_seed: int = 0)
     graph = Data(edge_index=undirected(start, end, pixel.size), num_nodes=pixel.size)
     if noise > 0:
         draws = np.random.default_rng(noise_seed).standard_normal(len(start))
-        weight = np.zeros((pixel.size, pixel.size))
-        weight[start, end] = weight[end, start] = np.maximum(0.0, 1 + noise * draws)
-        row, column = graph.edge_index.numpy()
-        graph.edge_weight = torch.from_numpy(weight[row, column])
+        weight = np.maximum(0.0, 1 + noise * draws)
+        # Both directions of an edge share the number of its lower and higher end.
+        number, (low, high) = start * pixel.size + end, np.sort(graph.edge_index.numpy(), axis=0)
+        order = np.argsort(number)
+        place = np.searchsorted(number[order], low * pixel.size + high)
+        graph.edge_weight = torch.from_numpy(weight[order][place])
     return graph
