@@ -62,7 +62,7 @@ RESPONSES = {
         for mode in ("multiplicative", "additive")
     },
 }
-STARTS = ["all-pass", "heat", "ppr", "high-pass", "random"]
+STARTS = ["all-pass", "heat", "ppr", "high-pass", "walk", "random"]
 every_bands = pytest.mark.parametrize("bands", BANDS)
 every_operator = pytest.mark.parametrize("normalization", [None, "sym"], ids=["L", "N"])
 every_graph = pytest.mark.parametrize("graph", GRAPHS)

@@ -13,7 +13,7 @@ FORMS = [
     ("full", "mixing"),
 ]
 CONSTANT = [("constant", "shared"), ("constant", "channelwise")]
-STARTS = ["all-pass", "heat", "ppr", "high-pass", "random"]
+STARTS = ["all-pass", "heat", "ppr", "high-pass", "walk", "random"]
 every_form = pytest.mark.parametrize(("name", "sharing"), [*FORMS, *CONSTANT])
 every_network = pytest.mark.parametrize(("name", "sharing"), FORMS)
 

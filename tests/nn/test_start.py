@@ -6,7 +6,7 @@ import torch
 from nlsf.errors import ModelError
 from nlsf.nn import Start
 
-LAM = torch.tensor([0.0, 0.1, 0.5, 2.0], dtype=torch.float64)
+LAM = torch.tensor([0.0, 0.1, 0.5, 0.9, 2.0, 7.0], dtype=torch.float64)
 
 
 @pytest.mark.parametrize(
@@ -16,16 +16,17 @@ LAM = torch.tensor([0.0, 0.1, 0.5, 2.0], dtype=torch.float64)
         ("heat", lambda lam: math.exp(-3 * lam)),
         ("ppr", lambda lam: 1 / (1 + 3 * lam)),
         ("high-pass", lambda lam: 3 * lam / (1 + 3 * lam)),
+        ("walk", lambda lam: min(abs(1 - lam), 1) ** 3),
         ("random", lambda lam: 0.0),
     ],
 )
 def test_the_formulas(name, formula):
     expected = torch.tensor([formula(lam) for lam in LAM.tolist()], dtype=torch.float64)
     torch.testing.assert_close(Start(name, t=3.0, floor=0.0).gains(LAM), expected)
-    assert Start(name).gains(LAM.reshape(2, 2)).shape == (2, 2)
+    assert Start(name).gains(LAM.reshape(2, 3)).shape == (2, 3)
 
 
-@pytest.mark.parametrize("name", ["heat", "ppr", "high-pass", "all-pass"])
+@pytest.mark.parametrize("name", ["heat", "ppr", "high-pass", "walk", "all-pass"])
 def test_no_gain_is_below_the_floor_and_others_stay(name):
     free, held = (Start(name, 3.0, floor).gains(LAM) for floor in (0.0, 0.2))
     assert held.min() >= 0.2
@@ -45,7 +46,7 @@ def test_a_name_or_a_start_will_do():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"name": "low-pass"}, "all-pass, heat, ppr, high-pass, random, not 'low-pass'"),
+        ({"name": "low-pass"}, "all-pass, heat, ppr, high-pass, walk, random, not 'low-pass'"),
         ({"t": 0.0}, "positive, not 0.0"),
         ({"t": math.nan}, "positive, not nan"),
         ({"floor": -0.1}, "between 0 and 1, not -0.1"),

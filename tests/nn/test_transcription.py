@@ -62,6 +62,7 @@ def gains(name, lam):
         "heat": np.exp(-T * lam),
         "ppr": 1 / (1 + T * lam),
         "high-pass": T * lam / (1 + T * lam),
+        "walk": np.minimum(abs(1 - lam), 1) ** T,
     }
     return np.zeros_like(lam) if name == "random" else np.maximum(formulas[name], FLOOR)
 
@@ -188,7 +189,7 @@ def test_the_diagonal_and_bandwise_forms_are_those_of_the_appendix(
     settings = itertools.cycle(
         [(1.0, 2.0, False), (0.5, 2.0, True), (0.0, 2.0, False), (1.0, 1.0, True), (0.7, 3.0, 0)]
     )
-    starts = itertools.cycle(["all-pass", "heat", "ppr", "high-pass", "random", "heat"])
+    starts = itertools.cycle(["all-pass", "heat", "ppr", "high-pass", "random", "walk"])
     for sharing, mode in itertools.product(
         ("shared", "channelwise", "mixing"), ("multiplicative", "additive")
     ):

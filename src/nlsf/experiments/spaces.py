@@ -41,6 +41,7 @@ _STARTS: tuple[Any, ...] = (
     {"name": "ppr", "t": 19.0},
     {"name": "heat", "t": 5.0},
     {"name": "high-pass", "t": 9.0},
+    {"name": "walk", "t": 2.0},
 )
 
 

@@ -45,7 +45,7 @@ class NodeNLSF(SpectralLayer):
         norm: the p of the norm.
         normalize: divide norms by :math:`N^{1/p}`.
         start: the linear filter before training: ``"all-pass"``, ``"heat"``, ``"ppr"``,
-            ``"high-pass"``, ``"random"``, or a `Start`.
+            ``"high-pass"``, ``"walk"``, ``"random"``, or a `Start`.
         self_loops: add self loops before building N.
         response_options: further options of `Response`: ``sharing``, ``mode``, ``relative``,
             ``hidden``, ``depth``, ``activation``, ``dropout``.

@@ -10,21 +10,24 @@ from torch import Tensor
 
 from nlsf.errors import ModelError
 
-StartName: TypeAlias = Literal["all-pass", "heat", "ppr", "high-pass", "random"]
-_NAMES = ("all-pass", "heat", "ppr", "high-pass", "random")
+StartName: TypeAlias = Literal["all-pass", "heat", "ppr", "high-pass", "walk", "random"]
+_NAMES = ("all-pass", "heat", "ppr", "high-pass", "walk", "random")
 
 
 @dataclass(frozen=True)
 class Start:
     r"""The gain :math:`h_0(\lambda)` of each band before training.
 
-    ==========  =====================================
+    ==========  ====================================================================================
     all-pass    :math:`1`
     heat        :math:`e^{-t \lambda}`
     ppr         :math:`1 / (1 + t \lambda)`
     high-pass   :math:`t \lambda / (1 + t \lambda)`
+    walk        :math:`\min(|1 - \lambda|, 1)^t`, on N a random walk of t steps: both ends of the
+                spectrum pass, and a gap is left around 1, where nodes with equal neighbourhoods
+                that are no neighbours have their differences
     random      none: the response starts as a random network
-    ==========  =====================================
+    ==========  ====================================================================================
 
     Args:
         name: which of them.
@@ -57,6 +60,8 @@ class Start:
             gain = 1 / (1 + self.t * frequencies)
         elif self.name == "high-pass":
             gain = self.t * frequencies / (1 + self.t * frequencies)
+        elif self.name == "walk":
+            gain = (1 - frequencies).abs().clamp(max=1) ** self.t
         elif self.name == "all-pass":
             gain = torch.ones_like(frequencies)
         else:

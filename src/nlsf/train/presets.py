@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from nlsf.data.dataset import Dataset, Level
 from nlsf.errors import ConfigError, unknown_name
 from nlsf.train.tables import Table, merged
@@ -33,21 +35,25 @@ _GRAPHS: Table = {
     "warmup": 10,
 }
 
+_HOMOPHILOUS: Table = {
+    **_NODES,
+    "model": {
+        "value_bands": {"kind": "dyadic", "r": 0.5, "S": 6},
+        "self_loops": True,
+        "start": {"name": "ppr", "t": 9.0},
+        "input_dropout": 0.8,
+        "dropout": 0.5,
+    },
+}
+
 PRESETS: dict[str, Table] = {
     # Neighbours are alike: smooth, with the gains of a personalised PageRank to start from.
-    "homophilous": {
-        **_NODES,
-        "model": {
-            "value_bands": {"kind": "dyadic", "r": 0.5, "S": 6},
-            "self_loops": True,
-            "start": {"name": "ppr", "t": 9.0},
-            "input_dropout": 0.8,
-            "dropout": 0.5,
-        },
-    },
+    "homophilous": _HOMOPHILOUS,
+    # And features are indicators, of words for example: long texts must not weigh more.
+    "documents": {**_HOMOPHILOUS, "features": {"row_normalize": True}},
     # They are not: leave every band open, with bands fine enough to set heavy eigenvalues apart.
     "heterophilous": {
-        "training": {**_NODES["training"], "lr": 0.05, "weight_decay": 5e-4},
+        "training": {**_NODES["training"], "lr": 0.05, "weight_decay": 5e-3},
         "model": {
             "value_bands": {"kind": "uniform", "S": 20},
             "self_loops": False,
@@ -140,9 +146,13 @@ def _fitting(dataset: Dataset, homophilous: bool | None) -> str:
         return "large"
     if dataset.is_regression:
         return "regression"
-    return "heterophilous" if homophilous is False else "homophilous"
+    if homophilous is False:
+        return "heterophilous"
+    return "documents" if _zeros_and_ones(dataset) else "homophilous"
 
 
 def _zeros_and_ones(dataset: Dataset) -> bool:
-    """Whether the features are indicators, as one-hot labels are."""
-    return all(bool(((g.x == 0) | (g.x == 1)).all()) for g in dataset.graphs)
+    """Whether the features are indicators, as one-hot labels and words are."""
+    graphs = dataset.graphs if dataset.signals is None and dataset.num_features else ()
+    values = [g.x if g.x.layout == torch.strided else g.x.values() for g in graphs]
+    return bool(values) and all(bool(((x == 0) | (x == 1)).all()) for x in values)

@@ -157,10 +157,22 @@ def test_the_fast_path_says_what_it_needs(fields):
         made.prepare(torch.tensor([0]), features(), GRAPH.edge_index)
 
 
+@pytest.mark.parametrize("score", ["scalar", "spectral"])
+def test_the_scores_of_two_branches_are_added(score):
+    made = model(encoder="linear", place="scores", score=score).eval()
+    x, attention = made.encoder(features()), made.filters.layers[0]
+    out = made(features(), GRAPH.edge_index)
+    weight = attention.alpha
+    first, second = (b(x, GRAPH.edge_index) for b in (attention.first, attention.second))
+    torch.testing.assert_close(out, 2 * (weight * first + (1 - weight) * second))
+    made.reset_parameters()
+    made(features(), GRAPH.edge_index)
+    torch.testing.assert_close(attention.alpha, torch.full_like(weight, 0.5))
+
+
 def test_a_linear_encoder_keeps_the_symmetry_and_an_mlp_does_not():
     spectra = [partial_eigh(laplacian(GRAPH, normalization=n)) for n in (None, "sym")]
     kept = model(encoder="linear", place="scores").eval()
-    kept.decoder.bias.data.zero_()
     assert_shift_equivariant(lambda x: kept(x, spectrum=spectra), spectra[0], features())
     broken = model(encoder="mlp", place="scores").eval()
     with pytest.raises(AssertionError):
@@ -174,7 +186,6 @@ def test_every_pair_of_operators_keeps_the_symmetry(operators, response):
     pair = [operators["index_operator"], operators["value_operator"]]
     spectra = [partial_eigh(laplacian(GRAPH, normalization={"N": "sym"}.get(o))) for o in pair]
     made = model(**operators, encoder="linear", response=response, self_loops=False).eval()
-    made.decoder.bias.data.zero_()
     assert_shift_equivariant(lambda x: made(x, spectrum=spectra), spectra[0], features())
 
 

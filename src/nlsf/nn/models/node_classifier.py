@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import torch
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
@@ -31,7 +30,8 @@ class NodeClassifierConfig:
         hidden_channels: width between encoder and decoder.
         encoder: ``"mlp"`` (two layers, breaks the functional symmetry), ``"linear"`` (without bias,
             keeps it), or ``"none"``.
-        place: filter the ``"hidden"`` channels or, encoded that far, the class ``"scores"``.
+        place: filter the ``"hidden"`` channels or, encoded that far, the class ``"scores"``. Scores
+            need no decoder: those of two branches are added.
         branches: ``"attention"`` between an index and a value branch, or only one of them.
         num_layers: filters in a row.
         index_bands: bands of the index branch.
@@ -128,8 +128,9 @@ class NodeClassifier(nn.Module):
             channels = layers[-1].out_channels
         self.filters = NLSFStack(layers, residual=c.residual, norm=c.num_layers > 1)
         self.output_dropout = Dropout(c.dropout)
-        plain = c.place == "scores" and channels == c.out_channels
-        self.decoder: nn.Module = nn.Identity() if plain else nn.Linear(channels, c.out_channels)
+        self.decoder: nn.Module = (
+            nn.Identity() if c.place == "scores" else nn.Linear(channels, c.out_channels)
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -139,12 +140,6 @@ class NodeClassifier(nn.Module):
                 if isinstance(part, nn.Linear):
                     part.reset_parameters()
         self.filters.reset_parameters()
-        if self.config.place == "scores" and isinstance(self.decoder, nn.Linear):
-            # The mean of the two branches, so that scores stay scores before training.
-            eye = torch.eye(self.config.out_channels)
-            with torch.no_grad():
-                self.decoder.weight.copy_(torch.cat([eye, eye], dim=1))
-                self.decoder.bias.zero_()
 
     def forward(
         self,
@@ -189,6 +184,10 @@ class NodeClassifier(nn.Module):
     def _decode(self, y: Tensor) -> Tensor:
         if self.config.place == "hidden":
             y = self.output_dropout(y.relu())
+        elif self.config.branches == "attention":
+            # Weights of 1/2 at the start become 1: half the scores would be half the gradients,
+            # and with normalised features weight decay then wins (docs/accuracy.md).
+            y = 2 * y.unflatten(-1, (2, -1)).sum(-2)
         out: Tensor = self.decoder(y)
         return out
 
