@@ -25,6 +25,11 @@ def datasets():
         changed = [Data(x=x(g), edge_index=g.edge_index, num_nodes=g.num_nodes) for g in some]
         y = found["graph"].y[:3]
         found[name] = dataclasses.replace(found["graph"], graphs=tuple(changed), y=y)
+    one = found["node"].graphs[0]
+    for name, x in (("words", (one.x > 0).float()), ("sparse words", (one.x > 0).float())):
+        x = x.to_sparse_csr() if name == "sparse words" else x
+        graph = Data(x=x, edge_index=one.edge_index, num_nodes=one.num_nodes)
+        found[name] = dataclasses.replace(found["node"], graphs=(graph,))
     found["large"] = load("csbm", num_nodes=9000)
     return found
 
@@ -55,6 +60,9 @@ def test_every_key_of_a_preset_is_one_of_some_model():
         ("node", None, "homophilous"),
         ("node", True, "homophilous"),
         ("node", False, "heterophilous"),
+        ("words", True, "documents"),
+        ("sparse words", True, "documents"),
+        ("words", False, "heterophilous"),
         ("graph", None, "attributed"),
         ("indicators", None, "graphs"),
         ("bare", None, "unattributed"),
