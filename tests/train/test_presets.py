@@ -4,6 +4,7 @@ import pytest
 from torch_geometric.data import Data
 
 from nlsf.data.catalogue import load
+from nlsf.data.sparse_rows import adjacency_rows
 from nlsf.errors import ConfigError
 from nlsf.train.config import check_keys, resolve
 from nlsf.train.models import MODELS
@@ -26,8 +27,7 @@ def datasets():
         y = found["graph"].y[:3]
         found[name] = dataclasses.replace(found["graph"], graphs=tuple(changed), y=y)
     one = found["node"].graphs[0]
-    for name, x in (("words", (one.x > 0).float()), ("sparse words", (one.x > 0).float())):
-        x = x.to_sparse_csr() if name == "sparse words" else x
+    for name, x in (("words", (one.x > 0).float()), ("links", adjacency_rows(one))):
         graph = Data(x=x, edge_index=one.edge_index, num_nodes=one.num_nodes)
         found[name] = dataclasses.replace(found["node"], graphs=(graph,))
     found["large"] = load("csbm", num_nodes=9000)
@@ -61,7 +61,7 @@ def test_every_key_of_a_preset_is_one_of_some_model():
         ("node", True, "homophilous"),
         ("node", False, "heterophilous"),
         ("words", True, "documents"),
-        ("sparse words", True, "documents"),
+        ("links", True, "documents"),
         ("words", False, "heterophilous"),
         ("graph", None, "attributed"),
         ("indicators", None, "graphs"),
