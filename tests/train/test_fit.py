@@ -10,7 +10,7 @@ from nlsf.nn import GraphClassifier, NodeClassifier
 from nlsf.train import checkpoint
 from nlsf.train.config import TrainingConfig
 from nlsf.train.fit import Fit, Lesson, evaluate
-from nlsf.train.inputs import GraphBatches, LabelledRows, PreparedSet, Signals, inputs_for
+from nlsf.train.inputs import LabelledRows, PooledNodes, PreparedSet, Signals, inputs_for
 from nlsf.train.metrics import measure
 from train.small import BANDS, graph_data, node_data, regression_data, signal_data
 
@@ -33,7 +33,7 @@ CASES = {
     "linear": (NodeClassifier, node_data, {"encoder": "linear"}, {}),
     "index": (NodeClassifier, node_data, {"branches": "index"}, {}),
     "value": (NodeClassifier, node_data, {"branches": "value"}, {"monitor": "loss"}),
-    "sparse": (NodeClassifier, lambda: node_data(sparse=True), {}, {"warmup": 4}),
+    "sparse": (NodeClassifier, lambda: node_data(sparse=True), {}, {"warmup": 2}),
     "sparse linear": (NodeClassifier, lambda: node_data(sparse=True), {"encoder": "linear"}, {}),
     "rows": (NodeClassifier, node_data, {"encoder": "linear", **PLAIN}, {}),
     "rows, batches": (NodeClassifier, node_data, {"encoder": "linear", **PLAIN}, {"batch_size": 7}),
@@ -126,7 +126,7 @@ def test_the_cases_take_all_ways():
     kinds = {case: type(inputs_of(case)) for case in CASES}
     assert {kinds["rows"], kinds["rows, batches"]} == {LabelledRows}
     assert {kinds["graph"], kinds["signals"]} == {PreparedSet}
-    assert kinds["pooling"] is GraphBatches
+    assert kinds["pooling"] is PooledNodes
     assert kinds["signals, pooling"] is Signals
 
 
@@ -270,7 +270,7 @@ def test_evaluation_in_parts_is_evaluation_at_once(monkeypatch):
     rows = torch.randperm(30)
     whole = evaluate(model.train(), inputs, rows)
     assert not model.training
-    monkeypatch.setattr("nlsf.train.fit._EVALUATION", 4)
+    monkeypatch.setattr("nlsf.train.inputs.PooledNodes.at_once", 4)
     torch.testing.assert_close(evaluate(model, inputs, rows), whole, **EXACT)
     fit = fit_of("pooling")
     losses = [row["val_loss"] for row in fit.step()]

@@ -12,6 +12,7 @@ from nlsf.train.fit import evaluate
 from nlsf.train.inputs import (
     GraphBatches,
     LabelledRows,
+    PooledNodes,
     PreparedSet,
     Signals,
     WholeGraph,
@@ -176,7 +177,10 @@ def test_dense_features_stay_dense():
         ({"level": "graph"}, PreparedSet),
         ({"level": "graph", "channels": None}, PreparedSet),
         ({"level": "graph", "norm": 1.0}, GraphBatches),
-        ({"level": "pooling"}, GraphBatches),
+        ({"level": "pooling"}, PooledNodes),
+        ({"level": "pooling", "norm": 1.0, "a": 0.5, "readout": "max"}, PooledNodes),
+        ({"level": "pooling", "response": "bandwise", "complement": False}, PooledNodes),
+        ({"level": "pooling", "response": "full"}, GraphBatches),
     ],
 )
 def test_graphs(monkeypatch, branches, fields, kind):
@@ -186,9 +190,16 @@ def test_graphs(monkeypatch, branches, fields, kind):
     model = model_of(GraphClassifier, dataset, branches=branches, **fields)
     inputs = prepared(model, dataset)
     assert type(inputs) is kind
-    assert inputs.together is (kind is PreparedSet)
+    assert inputs.together is (kind is not GraphBatches)
     batch = Batch.from_data_list(list(dataset.graphs))
     assert_outputs(inputs, model, model(batch.x.to(F64), batch.edge_index, None, batch.batch))
+
+
+def test_projections_that_are_too_many_are_not_kept(monkeypatch):
+    monkeypatch.setattr("nlsf.train.inputs._PROJECTIONS", 10)
+    dataset = graph_data()
+    model = model_of(GraphClassifier, dataset, level="pooling")
+    assert type(prepared(model, dataset)) is GraphBatches
 
 
 @pytest.mark.parametrize("branches", ["attention", "index", "value"])

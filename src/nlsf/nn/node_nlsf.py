@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from nlsf.nn.response import Response, ResponseName
@@ -11,6 +12,8 @@ from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.nn.start import Start, StartName
 from nlsf.spectral import Bands, BatchProjector, Decomposition, Projector, synthesize
+from nlsf.spectral.norms import power
+from nlsf.spectral.prepared_nodes import NodeBatch
 from nlsf.spectral.shift import Normalization
 
 
@@ -117,6 +120,17 @@ class NodeNLSF(SpectralLayer):
     def respond(self, parts: Decomposition) -> Tensor:
         """The same for a signal that is decomposed already."""
         y: Tensor = self.lin(self.filter(parts))
+        return y
+
+    def respond_nodes(self, batch: NodeBatch) -> Tensor:
+        """The same for the nodes (n, out_channels) of prepared graphs; not for the full form."""
+        r = self.response(batch.norms, self.start.gains(batch.frequencies))
+        gain = r / (power(batch.norms, self.a) + self.eps)
+        # Nodes that pad belong to one graph more, whose gains are 0.
+        gain = torch.cat([gain, torch.zeros_like(gain[:1])])
+        # Half the time of gain[graph], whose gradient is added up entry by entry.
+        gain = gain.gather(0, batch.graph[:, None, None].expand_as(batch.projections))
+        y: Tensor = self.lin((batch.projections * gain).sum(-2))
         return y
 
     def filter(self, parts: Decomposition) -> Tensor:

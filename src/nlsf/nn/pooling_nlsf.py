@@ -14,6 +14,7 @@ from nlsf.nn.readout import Readout, ReadoutName
 from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import graph_of_nodes
 from nlsf.spectral import BatchProjector, Decomposition
+from nlsf.spectral.prepared_nodes import NodeBatch
 
 
 class PoolingNLSF(nn.Module):
@@ -103,6 +104,13 @@ class PoolingNLSF(nn.Module):
         projector = parts.projector
         graphs = projector.num_graphs if isinstance(projector, BatchProjector) else 1
         pooled: Tensor = self.readout(y, graph_of_nodes(projector), graphs)
+        return pooled if self.network is None else self.network(pooled)
+
+    def respond_nodes(self, batch: NodeBatch) -> Tensor:
+        """The same for prepared graphs: (R, out_channels)."""
+        graphs = batch.norms.shape[0]
+        y = self.activation(self.node.respond_nodes(batch))
+        pooled: Tensor = self.readout(y, batch.graph, graphs + 1)[:graphs]
         return pooled if self.network is None else self.network(pooled)
 
     def __repr__(self) -> str:

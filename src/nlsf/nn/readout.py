@@ -6,7 +6,6 @@ import math
 from typing import Literal, TypeAlias
 
 from torch import Tensor, nn
-from torch_geometric.utils import scatter
 
 from nlsf.errors import ModelError
 from nlsf.spectral.norms import power
@@ -59,10 +58,23 @@ class Readout(nn.Module):
 
 def _reduce(y: Tensor, how: str, batch: Tensor | None, num_graphs: int) -> Tensor:
     if batch is not None:
-        reduced: Tensor = scatter(y, batch, dim=-2, dim_size=num_graphs, reduce=how)
-        return reduced
+        return _reduce_graphs(y, how, batch, num_graphs)
+    reduced: Tensor
     if y.shape[-2] == 0:
         reduced = y.new_zeros(*y.shape[:-2], y.shape[-1])
     else:
         reduced = y.amax(-2) if how == "max" else y.sum(-2) if how == "sum" else y.mean(-2)
     return reduced.unsqueeze(0) if reduced.ndim == 1 else reduced
+
+
+def _reduce_graphs(y: Tensor, how: str, batch: Tensor, num_graphs: int) -> Tensor:
+    """One vector a graph, 0 where it has no nodes; nothing in place, for `torch.func.vmap`."""
+    none = y.new_zeros(*y.shape[:-2], num_graphs, y.shape[-1])
+    if how == "max":
+        index = batch[:, None].expand_as(y)
+        return none.scatter_reduce(-2, index, y, "amax", include_self=False)
+    total = none.index_add(-2, batch, y)
+    if how == "sum":
+        return total
+    ones = y.new_ones(len(batch))
+    return total / y.new_zeros(num_graphs).index_add(0, batch, ones).clamp(min=1)[:, None]

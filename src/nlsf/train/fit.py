@@ -19,9 +19,6 @@ from nlsf.train.metrics import higher_is_better, loss, score
 from nlsf.train.model_batch import ModelBatch
 from nlsf.train.stopping import EarlyStopping
 
-_EVALUATION = 4096
-"""Examples that are evaluated at once, where the inputs come in batches."""
-
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
@@ -194,7 +191,8 @@ class Fit:
     @torch.no_grad()
     def _validate(self) -> tuple[Tensor, Tensor]:
         rows = self.lessons.val
-        size = rows.shape[1] if self.batch.inputs.whole else _EVALUATION
+        inputs = self.batch.inputs
+        size = rows.shape[1] if inputs.whole else inputs.at_once
         chunks = [self.batch.outputs(r, training=False) for r in rows.split(size, dim=1)]
         output = torch.cat(chunks, dim=1)
         return loss(output, self.lessons.val_y), score(self.metric, output, self.lessons.val_y)
@@ -233,7 +231,7 @@ class Fit:
 def evaluate(model: nn.Module, inputs: Inputs, rows: Tensor) -> Tensor:
     """The outputs (R, C) of one model at some examples, in evaluation mode."""
     model.eval()
-    size = max(len(rows), 1) if inputs.whole else _EVALUATION
+    size = max(len(rows), 1) if inputs.whole else inputs.at_once
     return torch.cat([inputs(model, some) for some in rows.split(size)])
 
 

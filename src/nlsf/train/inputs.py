@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,7 @@ from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import BatchProjector, Projector, Spectrum, batched_eigh, laplacian, partial_eigh
 from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.prepared import PreparedGraphs
+from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
 from nlsf.spectral.shift import ShiftOperator
 from nlsf.train.solvers import Solved
 
@@ -28,22 +30,41 @@ _CHUNK = 256
 """Graphs that are padded to one size at a time, while they are prepared."""
 
 
-class Inputs(Protocol):
+_PROJECTIONS = 500
+"""Numbers (bands times channels) that a node's projections may have to be worth keeping: reading
+many of them from memory takes longer than to multiply eigenvectors in every step."""
+
+
+class Inputs(ABC):
     """Fixed inputs of a model: calling them gives its outputs at some examples.
 
     Attributes:
         together: whether many models can be computed in one call (`torch.func.vmap`).
         whole: whether a call costs the same for few examples as for all of them.
+        at_once: how many examples are evaluated at once, where that costs memory.
     """
 
     together: bool
     whole: bool
+    at_once: int = 4096
 
     def __call__(self, model: nn.Module, rows: Tensor) -> Tensor:
         """The outputs (R, C) of a model at the examples ``rows`` (R,)."""
+        return self.apply(model, self.select(rows))
+
+    def select(self, rows: Tensor) -> Any:
+        """What `apply` needs to know of the examples (R,), or (M, R) for M models.
+
+        What depends on the examples in its shape is found here, before a `torch.func.vmap`.
+        """
+        return rows
+
+    @abstractmethod
+    def apply(self, model: nn.Module, chosen: Any) -> Tensor:
+        """The outputs (R, C) of a model at the examples that were selected."""
 
 
-class WholeGraph:
+class WholeGraph(Inputs):
     """All nodes of one graph, in every step: for models that mix nodes before their last layer.
 
     Args:
@@ -59,13 +80,13 @@ class WholeGraph:
     ) -> None:
         self.x, self.graph, self.together = x, graph, together
 
-    def __call__(self, model: nn.Module, rows: Tensor) -> Tensor:
+    def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:
         """The outputs of all nodes, then those that are asked for."""
         out: Tensor = model(self.x, **self.graph)
-        return out[rows]
+        return out[chosen]
 
 
-class LabelledRows:
+class LabelledRows(Inputs):
     """Only the nodes that have a part in training: the cost does not grow with the graph.
 
     Args:
@@ -85,13 +106,13 @@ class LabelledRows:
         self.place = torch.full((x.shape[0],), -1)
         self.place[rows] = torch.arange(len(rows))
 
-    def __call__(self, model: nn.Module, rows: Tensor) -> Tensor:
+    def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:
         """The outputs at these nodes, from what was prepared."""
         assert isinstance(model, NodeClassifier)
-        return model.forward_rows(tuple(p[self.place[rows]] for p in self.prepared))
+        return model.forward_rows(tuple(p[self.place[chosen]] for p in self.prepared))
 
 
-class PreparedSet:
+class PreparedSet(Inputs):
     """A data set of graphs, or of signals, as one tensor a branch: the graph level's fast path."""
 
     together = True
@@ -100,13 +121,33 @@ class PreparedSet:
     def __init__(self, prepared: Sequence[PreparedGraphs]) -> None:
         self.prepared = tuple(prepared)
 
-    def __call__(self, model: nn.Module, rows: Tensor) -> Tensor:
+    def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:
         """The outputs at these graphs."""
         assert isinstance(model, GraphClassifier)
-        return model.forward_prepared([p[rows] for p in self.prepared])
+        return model.forward_prepared([p[chosen] for p in self.prepared])
 
 
-class GraphBatches:
+class PooledNodes(Inputs):
+    """The projected nodes of a data set of graphs: the fast path of the pooling level."""
+
+    together = True
+    whole = False
+    at_once = 64
+
+    def __init__(self, prepared: Sequence[PreparedNodes]) -> None:
+        self.prepared = tuple(prepared)
+
+    def select(self, rows: Tensor) -> tuple[NodeBatch, ...]:
+        """The nodes of these graphs, one batch a branch."""
+        return tuple(p[rows] for p in self.prepared)
+
+    def apply(self, model: nn.Module, chosen: tuple[NodeBatch, ...]) -> Tensor:
+        """The outputs at these graphs."""
+        assert isinstance(model, GraphClassifier)
+        return model.forward_prepared(chosen)
+
+
+class GraphBatches(Inputs):
     """Graphs that are put together anew for every step.
 
     Args:
@@ -130,26 +171,26 @@ class GraphBatches:
             for many, branch in zip(spectra, branches, strict=True)
         ]
 
-    def __call__(self, model: nn.Module, rows: Tensor) -> Tensor:
+    def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:
         """The outputs at these graphs."""
-        chosen = rows.tolist()
-        x = torch.cat([self.graphs[i].x for i in chosen])
+        numbers = chosen.tolist()
+        x = torch.cat([self.graphs[i].x for i in numbers])
         if self.branches:
             projectors = [
-                BatchProjector.of_parts([p[i] for i in chosen], b.bands, complement=b.complement)
+                BatchProjector.of_parts([p[i] for i in numbers], b.bands, complement=b.complement)
                 for p, b in zip(self.parts, self.branches, strict=True)
             ]
             out: Tensor = model(x, **_graph(projectors))
             return out
-        nodes = torch.tensor([self.graphs[i].num_nodes for i in chosen])
+        nodes = torch.tensor([self.graphs[i].num_nodes for i in numbers])
         first = (nodes.cumsum(0) - nodes).tolist()
-        pairs = zip(chosen, first, strict=True)
+        pairs = zip(numbers, first, strict=True)
         edges = torch.cat([self.graphs[i].edge_index + start for i, start in pairs], dim=1)
         out = model(x, edges, batch=torch.repeat_interleave(nodes))
         return out
 
 
-class Signals:
+class Signals(Inputs):
     """Many signals on one graph.
 
     Args:
@@ -163,21 +204,21 @@ class Signals:
     def __init__(self, signals: Tensor, graph: dict[str, Any]) -> None:
         self.signals, self.graph = signals, graph
 
-    def __call__(self, model: nn.Module, rows: Tensor) -> Tensor:
+    def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:
         """The outputs at these signals."""
-        out: Tensor = model(self.signals[rows], **self.graph)
+        out: Tensor = model(self.signals[chosen], **self.graph)
         return out
 
 
-class KnownOutputs:
+class KnownOutputs(Inputs):
     """For a model that needs no inputs: it was solved, and knows the output of every example."""
 
     together = False
     whole = True
 
-    def __call__(self, model: nn.Module, rows: Tensor) -> Tensor:
+    def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:
         """The outputs at these examples."""
-        out: Tensor = model(rows)
+        out: Tensor = model(chosen)
         return out
 
 
@@ -223,8 +264,8 @@ def inputs_for(
     progress("Preparing the features")
     if dataset.signals is not None:
         signals = dataset.signals.to(dtype)
-        if isinstance(model, GraphClassifier) and model.can_prepare:
-            return PreparedSet(model.prepare(signals, **graph))
+        if isinstance(model, GraphClassifier) and _prepared_as(model) is PreparedGraphs:
+            return PreparedSet(cast("tuple[PreparedGraphs, ...]", model.prepare(signals, **graph)))
         return Signals(signals, graph)
     x = dataset.graphs[0].x
     x = x.to(dtype) if x.layout == torch.strided else x
@@ -302,7 +343,11 @@ def _graphs(
         ]
         progress(f"Eigendecompositions of {len(shifts):,} graphs, {shifts[0].name}")
         spectra.append([s.to(dtype=dtype) for s in batched_eigh(shifts, bands=branch.bands)])
-    if not (isinstance(model, GraphClassifier) and model.can_prepare):
+    kind = _prepared_as(model)
+    if kind is PreparedNodes:
+        bands = sum(branch.n_bands for branch in branches)
+        kind = kind if bands * dataset.num_features <= _PROJECTIONS else None
+    if kind is None:
         return GraphBatches(graphs, spectra, branches)
     progress("Preparing the graphs")
     parts = []
@@ -313,8 +358,17 @@ def _graphs(
             for s, b in zip(spectra, branches, strict=True)
         ]
         x = torch.cat([g.x for g in graphs[some]])
-        parts.append([PreparedGraphs(x, projector) for projector in projectors])
-    return PreparedSet([PreparedGraphs.cat(branch) for branch in zip(*parts, strict=True)])
+        assert isinstance(model, GraphClassifier)
+        parts.append(model.prepare(x, **_graph(projectors)))
+    joined: list[Any] = [kind.cat(branch) for branch in zip(*parts, strict=True)]
+    return PreparedSet(joined) if kind is PreparedGraphs else PooledNodes(joined)
+
+
+def _prepared_as(model: nn.Module) -> type[PreparedGraphs] | type[PreparedNodes] | None:
+    """What a model's fast path reads; ``None`` where it has none."""
+    if not (isinstance(model, GraphClassifier) and model.can_prepare):
+        return None
+    return PreparedGraphs if model.config.level == "graph" else PreparedNodes
 
 
 def _graph(projectors: Sequence[Projector] | Sequence[BatchProjector]) -> dict[str, Any]:

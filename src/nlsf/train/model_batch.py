@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+from torch.utils._pytree import tree_map
 
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout, draw_masks, dropout_shapes
@@ -56,13 +57,15 @@ class ModelBatch:
         if not self.inputs.together:
             return torch.stack([self._alone(m, state, rows[m], training) for m in range(len(self))])
         self._applied.train(training)
+        chosen = self.inputs.select(rows)
         if training:
-            state |= {f"model.{name}": mask for name, mask in self._masks(rows).items()}
+            masks = self._masks(rows.shape[1], chosen)
+            state |= {f"model.{name}": mask for name, mask in masks.items()}
 
-        def one(tensors: dict[str, Tensor], examples: Tensor) -> Any:
+        def one(tensors: dict[str, Tensor], examples: Any) -> Any:
             return functional_call(self._applied, tensors, (examples,))
 
-        out: Tensor = vmap(one)(state, rows)
+        out: Tensor = vmap(one)(state, chosen)
         return out
 
     def _alone(self, m: int, state: Mapping[str, Tensor], rows: Tensor, training: bool) -> Tensor:
@@ -71,7 +74,8 @@ class ModelBatch:
         for part in applied.modules():
             if isinstance(part, Dropout):
                 part.generator = self.generators[m]
-        out: Tensor = functional_call(applied, {k: v[m] for k, v in state.items()}, (rows,))
+        chosen = self.inputs.select(rows)
+        out: Tensor = functional_call(applied, {k: v[m] for k, v in state.items()}, (chosen,))
         return out
 
     def permutations(self, size: int) -> Tensor:
@@ -106,16 +110,20 @@ class ModelBatch:
         for generator, state in zip(self.generators, states, strict=True):
             generator.set_state(state.clone())
 
-    def _masks(self, rows: Tensor) -> dict[str, Tensor]:
-        """The dropout masks of one step, drawn by every model's own generator."""
+    def _masks(self, count: int, chosen: Any) -> dict[str, Tensor]:
+        """The dropout masks of one step, drawn by every model's own generator.
+
+        Args:
+            count: R, the examples of each model; the shapes of masks depend on nothing else.
+            chosen: what `Inputs.select` gave for them.
+        """
         if not _dropout_places(self._applied):
             return {}
-        if rows.shape[1] not in self._shapes:
+        if count not in self._shapes:
+            first = tree_map(lambda tensor: tensor[0], chosen)
             # Not self.models[0]: the model that is applied may have left.
-            self._shapes[rows.shape[1]] = dropout_shapes(
-                self._applied.model, lambda: self._applied(rows[0])
-            )
-        shapes = self._shapes[rows.shape[1]]
+            self._shapes[count] = dropout_shapes(self._applied.model, lambda: self._applied(first))
+        shapes = self._shapes[count]
         pairs = zip(self.models, self.generators, strict=True)
         drawn = [draw_masks(model, shapes, generator) for model, generator in pairs]
         return {name: torch.stack([masks[name] for masks in drawn]) for name in drawn[0]}
@@ -129,8 +137,8 @@ class _Applied(nn.Module):
         self.model = model
         self.inputs = inputs
 
-    def forward(self, rows: Tensor) -> Tensor:
-        return self.inputs(self.model, rows)
+    def forward(self, chosen: Any) -> Tensor:
+        return self.inputs.apply(self.model, chosen)
 
 
 def _dropout_places(model: nn.Module) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import pytest
 import torch
@@ -173,6 +174,25 @@ def test_pooling_takes_signals_on_one_graph():
         torch.testing.assert_close(made(signal, graph.edge_index)[0], expected)
 
 
+@pytest.mark.parametrize("branches", ["attention", "index"])
+@pytest.mark.parametrize("score", ["scalar", "spectral"])
+@pytest.mark.parametrize("readout", ["mean", "sum", "max", "lp", "rms"])
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"norm": 1.0, "a": 0.5}, {"response": "bandwise", "complement": False}, {"p": math.inf}],
+    ids=str,
+)
+def test_the_fast_path_of_pooling_has_the_numbers_of_the_plain_one(
+    branches, score, readout, fields
+):
+    made = model(level="pooling", branches=branches, score=score, readout=readout, **fields)
+    graph = (BATCH.edge_index, None, BATCH.batch)
+    prepared = made.prepare(features(), *graph)
+    index = torch.randperm(len(DATA), generator=torch.Generator().manual_seed(2))
+    out = made.forward_prepared([p[index] for p in prepared])
+    torch.testing.assert_close(out, made(features(), *graph)[index])
+
+
 def test_graphs_prepared_in_chunks_are_the_graphs():
     made = model()
     x = features()
@@ -226,7 +246,7 @@ def test_what_does_not_fit_is_refused():
     for field in ("index_operator", "value_operator"):
         with pytest.raises(ModelError, match="must be L or N, not 'A'"):
             GraphClassifierConfig(3, 2, **{field: "A"})
-    for fields in ({"level": "pooling"}, {"norm": 1.0}):
+    for fields in ({"level": "pooling", "response": "full"}, {"norm": 1.0}):
         assert not model(**fields).can_prepare
         with pytest.raises(ModelError, match="fast path needs"):
             model(**fields).prepare(features(), BATCH.edge_index, None, BATCH.batch)

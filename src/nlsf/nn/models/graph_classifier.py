@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,12 +13,14 @@ from nlsf.nn.attention import LaplacianAttention, Score
 from nlsf.nn.graph_nlsf import GraphNLSF
 from nlsf.nn.models.head import Head
 from nlsf.nn.models.operator import Operator, check_operators, normalization_of
+from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.pooling_nlsf import PoolingNLSF
 from nlsf.nn.readout import ReadoutName
 from nlsf.nn.response import ResponseName, Sharing
 from nlsf.nn.start import Start
 from nlsf.spectral import Bands, BatchProjector, DyadicBands, IndexBands
 from nlsf.spectral.prepared import PreparedGraphs
+from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,8 @@ class GraphClassifier(nn.Module):
     @property
     def can_prepare(self) -> bool:
         """Whether the fast path of `prepare` is open to this model."""
-        return self.config.level == "graph" and self.config.norm == 2
+        c = self.config
+        return c.norm == 2 if c.level == "graph" else c.response != "full"
 
     def prepare(
         self,
@@ -146,47 +150,60 @@ class GraphClassifier(nn.Module):
         batch: Tensor | None = None,
         *,
         spectrum: Any = None,
-    ) -> tuple[PreparedGraphs, ...]:
-        """Prepares the fast path of the graph level: all graphs as one tensor a branch.
+    ) -> tuple[PreparedGraphs, ...] | tuple[PreparedNodes, ...]:
+        """Prepares the fast path, where a training step does not see the graphs again.
 
         `forward_prepared` then gives the same numbers as ``forward``, at the speed of an MLP; it
         takes mini-batches, ``[p[index] for p in prepared]``. Arguments as in ``forward``, for many
-        graphs, or for many signals (S, N, in_channels) on one graph.
+        graphs, or at the graph level for many signals (S, N, in_channels) on one graph.
         """
         c = self.config
         if not self.can_prepare:
-            raise ModelError("The fast path needs level='graph' and norm=2.")
+            raise ModelError(
+                "The fast path needs level='graph' with norm=2, or level='pooling' with a response "
+                "that is not 'full'."
+            )
         given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
-        prepared = []
+        prepared: list[Any] = []
         for branch, one in zip(self._branches(), given, strict=False):
-            projector = branch.projector(x, edge_index, edge_weight, batch, spectrum=one)
-            if not isinstance(projector, BatchProjector) and x.ndim != 3:
+            layer = branch.node if isinstance(branch, PoolingNLSF) else branch
+            projector = layer.projector(x, edge_index, edge_weight, batch, spectrum=one)
+            if isinstance(branch, PoolingNLSF) and isinstance(projector, BatchProjector):
+                prepared.append(PreparedNodes.of(x, projector, layer.norm, layer.normalize))
+            elif isinstance(branch, GraphNLSF) and (
+                isinstance(projector, BatchProjector) or x.ndim == 3
+            ):
+                prepared.append(PreparedGraphs(x, projector))
+            else:
                 raise ModelError(
-                    "The fast path is for many graphs: pass batch, or signals (S, N, channels) on "
-                    "one graph."
+                    "The fast path is for many graphs: pass batch; or, with level='graph', signals "
+                    "(S, N, channels) on one graph."
                 )
-            prepared.append(PreparedGraphs(x, projector))
         return tuple(prepared)
 
-    def forward_prepared(
-        self, prepared: tuple[PreparedGraphs, ...] | list[PreparedGraphs]
-    ) -> Tensor:
-        """The outputs (G, out_channels) of prepared graphs."""
+    def forward_prepared(self, prepared: Sequence[PreparedGraphs] | Sequence[NodeBatch]) -> Tensor:
+        """The outputs (G, out_channels) of prepared graphs; of batches at the pooling level."""
         outputs, norms = [], []
         for branch, one in zip(self._branches(), prepared, strict=True):
-            weight = branch.lin.weight.T if isinstance(branch.lin, nn.Linear) else None
-            norms.append(one.norms(weight))
-            outputs.append(branch.respond_norms(norms[-1]))
+            if isinstance(branch, PoolingNLSF):
+                assert isinstance(one, NodeBatch)
+                norms.append(one.norms)
+                outputs.append(branch.respond_nodes(one))
+            else:
+                assert isinstance(one, PreparedGraphs)
+                weight = branch.lin.weight.T if isinstance(branch.lin, nn.Linear) else None
+                norms.append(one.norms(weight))
+                outputs.append(branch.respond_norms(norms[-1]))
         y = outputs[0]
         if isinstance(self.filter, LaplacianAttention):
             y = self.filter.combine(self.filter.weights(norms), outputs)
         out: Tensor = self.head(y)
         return out
 
-    def _branches(self) -> list[GraphNLSF]:
+    def _branches(self) -> list[GraphNLSF | PoolingNLSF]:
         layer = self.filter
         branches = [layer.first, layer.second] if isinstance(layer, LaplacianAttention) else [layer]
-        return [branch for branch in branches if isinstance(branch, GraphNLSF)]
+        return [branch for branch in branches if not isinstance(branch, NodeNLSF)]
 
 
 def _branch(c: GraphClassifierConfig, bands: Bands, operator: Operator) -> GraphNLSF | PoolingNLSF:
