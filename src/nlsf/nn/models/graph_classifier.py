@@ -16,7 +16,14 @@ from nlsf.nn.pooling_nlsf import PoolingNLSF
 from nlsf.nn.readout import ReadoutName
 from nlsf.nn.response import ResponseName, Sharing
 from nlsf.nn.start import Start
-from nlsf.spectral import Bands, BatchProjector, DyadicBands, IndexBands
+from nlsf.spectral import (
+    Bands,
+    BatchProjector,
+    DyadicBands,
+    IndexBands,
+    PolynomialBands,
+    PolynomialProjector,
+)
 from nlsf.spectral.prepared import PreparedGraphs
 
 
@@ -136,7 +143,9 @@ class GraphClassifier(nn.Module):
     @property
     def can_prepare(self) -> bool:
         """Whether the fast path of `prepare` is open to this model."""
-        return self.config.level == "graph" and self.config.norm == 2
+        c = self.config
+        polynomial = any(isinstance(branch.bands, PolynomialBands) for branch in self._branches())
+        return c.level == "graph" and c.norm == 2 and not polynomial
 
     def prepare(
         self,
@@ -155,7 +164,9 @@ class GraphClassifier(nn.Module):
         """
         c = self.config
         if not self.can_prepare:
-            raise ModelError("The fast path needs level='graph' and norm=2.")
+            raise ModelError(
+                "The fast path needs level='graph', norm=2 and bands that are not polynomial."
+            )
         given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
         prepared = []
         for branch, one in zip(self._branches(), given, strict=False):
@@ -165,6 +176,7 @@ class GraphClassifier(nn.Module):
                     "The fast path is for many graphs: pass batch, or signals (S, N, channels) on "
                     "one graph."
                 )
+            assert not isinstance(projector, PolynomialProjector)  # can_prepare has looked
             prepared.append(PreparedGraphs(x, projector))
         return tuple(prepared)
 
