@@ -1,10 +1,9 @@
-"""Chebyshev polynomials of a sparse operator, applied to signals: `ScaledOperator`."""
+"""A sparse operator made ready for Chebyshev polynomials: `ScaledOperator`."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -68,93 +67,15 @@ class ScaledOperator:
         """The same operator in another precision or on another device."""
         return replace(self, matrix=self.matrix.to(dtype=dtype, device=device))
 
+    def apply(self, x: Tensor) -> Tensor:
+        r""":math:`\tilde\Delta X`, (N, D)."""
+        # The kernel does not take a matrix without rows.
+        return self.matrix @ x if x.numel() else x.clone()
+
     def advance(self, previous: Tensor, current: Tensor, out: Tensor) -> None:
         r"""Writes :math:`2 \tilde\Delta \, current - previous` to ``out``, all (N, D)."""
         if current.numel():
             torch.addmm(previous, self.matrix, current, beta=-1, alpha=2, out=out)
-
-    def stack(self, x: Tensor, order: int) -> Tensor:
-        r"""All :math:`T_k(\tilde\Delta) X`, k = 0..K, by K sparse products.
-
-        Differentiable, and one product for all signals of leading dimensions or of
-        `torch.func.vmap`.
-
-        Args:
-            x: (..., N, d).
-            order: K, at least 1.
-
-        Returns:
-            (K + 1, ..., N, d).
-        """
-        leading, channels = x.shape[:-2], x.shape[-1]
-        columns = x.movedim(-2, 0).flatten(1) if leading else x
-        stack: Tensor = _Recurrence.apply(columns, self, order)  # type: ignore[no-untyped-call]
-        return stack.unflatten(2, (*leading, channels)).movedim(1, -2) if leading else stack
-
-
-class _Recurrence(torch.autograd.Function):
-    """x (N, D) to T_0 x, ..., T_K x (K + 1, N, D). Its adjoint is Clenshaw's sum."""
-
-    @staticmethod
-    def forward(x: Tensor, operator: ScaledOperator, order: int) -> Tensor:
-        stack = x.new_empty(order + 1, *x.shape)
-        stack[0] = x
-        if x.numel():
-            torch.mm(operator.matrix, stack[0], out=stack[1])
-        for k in range(1, order):
-            operator.advance(stack[k - 1], stack[k], stack[k + 1])
-        return stack
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, ctx.operator, ctx.order = inputs
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
-        summed: Tensor = _Clenshaw.apply(grads[0], ctx.operator)  # type: ignore[no-untyped-call]
-        return summed, None, None
-
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[int | None, ...], x: Tensor, operator: ScaledOperator, order: int
-    ) -> tuple[Tensor, int]:
-        x = x.movedim(in_dims[0] or 0, 1)  # (N, M, D)
-        stack: Tensor = _Recurrence.apply(x.flatten(1), operator, order)  # type: ignore[no-untyped-call]
-        return stack.unflatten(2, x.shape[1:]), 2
-
-
-class _Clenshaw(torch.autograd.Function):
-    """y_0, ..., y_K (K + 1, N, D) to the sum of T_k y_k (N, D). Its adjoint is the recurrence."""
-
-    @staticmethod
-    def forward(y: Tensor, operator: ScaledOperator) -> Tensor:
-        above, current = torch.zeros_like(y[0]), y[-1].clone(memory_format=torch.contiguous_format)
-        for k in range(y.shape[0] - 2, 0, -1):
-            # y_k + 2 A current - above, written over what is not needed any more.
-            operator.advance(above, current, above)
-            above += y[k]
-            above, current = current, above
-        if not current.numel():
-            return y[0].clone()
-        return y[0] - above + operator.matrix @ current
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        y, ctx.operator = inputs
-        ctx.order = y.shape[0] - 1
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
-        stack: Tensor = _Recurrence.apply(grads[0], ctx.operator, ctx.order)  # type: ignore[no-untyped-call]
-        return stack, None
-
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[int | None, ...], y: Tensor, operator: ScaledOperator
-    ) -> tuple[Tensor, int]:
-        y = y.movedim(in_dims[0] or 0, 2)  # (K + 1, N, M, D)
-        summed: Tensor = _Clenshaw.apply(y.flatten(2), operator)  # type: ignore[no-untyped-call]
-        return summed.unflatten(1, y.shape[2:]), 1
 
 
 @torch.no_grad()
@@ -187,9 +108,7 @@ def chebyshev_traces(
         generator = torch.Generator().manual_seed(seed)
         z = 2.0 * torch.randint(2, (n, probes), generator=generator).to(dtype) - 1
         weight = 1 / probes
-    if n == 0:
-        return torch.zeros(2 * order + 1, dtype=torch.float64)
-    previous, current = z, operator.matrix @ z
+    previous, current = z, operator.apply(z)
     traces = [_inner(z, z), _inner(z, current)]
     for k in range(1, order + 1):
         traces.append(2 * _inner(current, current) - traces[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -14,6 +13,7 @@ from nlsf.spectral.bands import PolynomialBands
 from nlsf.spectral.chebyshev import ScaledOperator, chebyshev_traces
 from nlsf.spectral.decomposition import Decomposition
 from nlsf.spectral.projector import check_band, fitting, on_nodes
+from nlsf.spectral.recurrence import chebyshev_filter, chebyshev_moments, chebyshev_terms
 from nlsf.spectral.shift import ShiftOperator
 from nlsf.spectral.step_series import band_series
 
@@ -24,54 +24,65 @@ class PolynomialDecomposition(Decomposition):
     Args:
         projector: what it is decomposed with.
         signal: (..., N, d), the signal itself.
-        stack: (K + 1, ..., N, d), the terms.
+
+    Attributes:
+        columns: (N, D), the channels of all signals side by side.
+        terms: (K + 1, N, D), their Chebyshev terms.
     """
 
     projector: PolynomialProjector
 
-    def __init__(self, projector: PolynomialProjector, signal: Tensor, stack: Tensor) -> None:
+    def __init__(self, projector: PolynomialProjector, signal: Tensor) -> None:
         self.projector = projector
         self.signal = signal
-        self.stack = stack
-
-    @cached_property
-    def terms(self) -> tuple[Tensor, ...]:
-        """The K + 1 terms (..., N, d)."""
-        # Unbound, all terms have one gradient; each index would fill one of the size of the stack.
-        return self.stack.unbind()
+        self.columns = _columns(signal)
+        self.terms = chebyshev_terms(projector.operator, self.columns, projector.bands.order)
 
     def energies(self) -> Tensor:
         r"""(..., B, d), :math:`\langle x, P_j x \rangle = \sum_k b_{jk} \langle x, T_k x \rangle`.
 
         They sum to :math:`\|x\|^2`, and are not negative because no :math:`p_j` is.
         """
-        # The first term is the signal, in the layout of the others.
-        first = self.terms[0].conj()
-        moments = torch.stack([_real(first * term).sum(-2) for term in self.terms], dim=-2)
-        return (self.projector.series @ moments).clamp(min=0.0)
+        moments = chebyshev_moments(self.projector.operator, self.columns, self.terms)
+        return self._signals(self.projector.series @ moments).clamp(min=0.0)
 
     def weighted(self, gain: Tensor) -> Tensor:
         r"""The diagonal synthesis :math:`\sum_k (\sum_j g_j b_{jk}) \odot T_k X`: (..., N, d)."""
-        weights = self.projector.per_term(gain, self.stack.dtype).unsqueeze(-2).unbind(-3)
-        y: Tensor = self.terms[0] * weights[0]
-        for term, weight in zip(self.terms[1:], weights[1:], strict=True):
-            y = torch.addcmul(y, term, weight)
-        return y
+        weights = self.projector.per_term(gain)
+        if gain.shape[:-2] == self.signal.shape[:-2]:
+            return self._filtered(_columns(weights))
+        return (weights.to(self.terms.dtype).unsqueeze(-2) * self._terms()).sum(-3)
 
     def mixed(self, r: Tensor) -> Tensor:
         r"""The synthesis :math:`\sum_k T_k X (\sum_j b_{jk} R_j)`: (..., N, d')."""
-        maps = self.projector.per_term(r.flatten(-2), self.stack.dtype)
-        each = maps.unflatten(-1, r.shape[-2:]).unbind(-3)
-        y: Tensor = self.terms[0] @ each[0]
-        for term, one in zip(self.terms[1:], each[1:], strict=True):
-            y = y + term @ one
+        maps = self.projector.per_term(r.flatten(-2)).unflatten(-1, r.shape[-2:])
+        # The channels of all terms side by side: one product for all terms.
+        terms = self._terms().movedim(-3, -2).flatten(-2)
+        y: Tensor = terms @ maps.to(terms.dtype).flatten(-3, -2)
         return y
 
     def part(self, j: int) -> Tensor:
         r"""The projection :math:`\sum_k b_{jk} T_k X` on band j: (..., N, d)."""
-        series = self.projector.series[j].to(self.stack.dtype)
-        projection: Tensor = torch.tensordot(series, self.stack, dims=1)
-        return projection
+        series = self.projector.series[j].unsqueeze(-1)
+        return self._filtered(series.expand(-1, self.columns.shape[-1]))
+
+    def _filtered(self, weights: Tensor) -> Tensor:
+        operator, weights = self.projector.operator, weights.to(self.columns.dtype)
+        return self._signals(chebyshev_filter(operator, self.columns, weights, self.terms))
+
+    def _terms(self) -> Tensor:
+        """(..., K + 1, N, d)."""
+        terms: Tensor = self.terms.unflatten(-1, self._channels)
+        return terms.movedim((0, 1), (-3, -2))
+
+    def _signals(self, y: Tensor) -> Tensor:
+        """(n, D) as (..., n, d)."""
+        apart: Tensor = y.unflatten(-1, self._channels)
+        return apart.movedim(0, -2)
+
+    @property
+    def _channels(self) -> tuple[int, ...]:
+        return (*self.signal.shape[:-2], self.signal.shape[-1])
 
 
 class PolynomialProjector:
@@ -190,11 +201,11 @@ class PolynomialProjector:
             SignalError: wrong shape or dtype, or a value that is not finite.
         """
         x = fitting(on_nodes(x, self.num_nodes), self.dtype, check_finite=check_finite)
-        return PolynomialDecomposition(self, x, self.operator.stack(x, self.bands.order))
+        return PolynomialDecomposition(self, x)
 
-    def per_term(self, per_band: Tensor, dtype: torch.dtype) -> Tensor:
+    def per_term(self, per_band: Tensor) -> Tensor:
         """Numbers of bands (..., B, m) as numbers of Chebyshev terms (..., K + 1, m)."""
-        return self.series.mT.to(dtype) @ per_band.to(dtype)
+        return self.series.mT.to(per_band.dtype) @ per_band
 
     def restore(self, y: Tensor) -> Tensor:
         """The signal in the layout in which it came."""
@@ -222,5 +233,6 @@ class PolynomialProjector:
         )
 
 
-def _real(x: Tensor) -> Tensor:
-    return x.real if x.is_complex() else x
+def _columns(x: Tensor) -> Tensor:
+    """Signals (..., n, d) as columns (n, D), the channels of all side by side."""
+    return x.movedim(-2, 0).flatten(1) if x.ndim > 2 else x
