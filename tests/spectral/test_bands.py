@@ -186,6 +186,7 @@ def test_too_few_eigenpairs_are_refused_with_advice(name):
         lambda: AtomBands(atoms=0),
         lambda: AtomBands(share=0.0),
         lambda: PolynomialBands(order=0),
+        lambda: PolynomialBands(pairs=-1),
         lambda: PolynomialBands(IndexBands(3)),
         lambda: PolynomialBands(QuantileBands(3)),
         lambda: PolynomialBands(AtomBands()),

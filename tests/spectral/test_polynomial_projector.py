@@ -34,9 +34,10 @@ FIXED = {name: bands for name, bands in BANDS.items() if bands.limits(1.0) is no
 F64 = torch.float64
 
 
-def polynomial(operator="L", bands="dyadic", graph="weighted", order=12, complement=True):
+def polynomial(operator="L", bands="dyadic", graph="weighted", order=12, complement=True, pairs=0):
     shift = OPERATORS[operator](GRAPHS[graph])
-    return PolynomialProjector(shift, PolynomialBands(FIXED[bands], order), complement=complement)
+    smooth = PolynomialBands(FIXED[bands], order, pairs)
+    return PolynomialProjector(shift, smooth, complement=complement)
 
 
 def as_matrices(P):
@@ -48,8 +49,9 @@ def as_matrices(P):
 @pytest.mark.parametrize("bands", FIXED)
 def test_projections_sum_to_the_identity_and_lie_between_zero_and_one(operator, bands):
     small = (name for name, graph in GRAPHS.items() if graph.num_nodes < 20)
-    for graph, order in zip(small, itertools.cycle([1, 2, 21, 6])):
-        P = polynomial(operator, bands, graph, order)
+    options = itertools.cycle([(1, 0), (2, 3), (21, 0), (6, 2), (9, 50)])
+    for graph, (order, pairs) in zip(small, options, strict=False):
+        P = polynomial(operator, bands, graph, order, pairs=pairs)
         matrices = as_matrices(P)
         torch.testing.assert_close(
             matrices.sum(0), torch.eye(P.num_nodes, dtype=P.dtype), atol=1e-12, rtol=0
@@ -65,7 +67,7 @@ def test_projections_sum_to_the_identity_and_lie_between_zero_and_one(operator, 
 def test_energies_are_quadratic_forms_that_share_the_energy(operator, bands, dtype):
     tolerance = {"float32": 1e-5, "float64": 1e-12}[dtype]
     for graph in ("weighted", "star", "fifty triangles", "isolated nodes"):
-        P = polynomial(operator, bands, graph).to(DTYPES[dtype])
+        P = polynomial(operator, bands, graph, pairs=2).to(DTYPES[dtype])
         x = signal(P, leading=(2,))
         parts = P.decompose(x)
         energies = parts.energies()
@@ -115,10 +117,10 @@ def test_with_growing_order_bands_between_eigenvalues_become_exact(operator):
     torch.testing.assert_close(P.frequencies, exact.frequencies, atol=1e-2, rtol=0)
 
 
-@pytest.mark.parametrize("order", [1, 3, 40])
+@pytest.mark.parametrize(("order", "pairs"), [(1, 0), (3, 0), (40, 0), (3, 4)])
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_functional_shifts_are_respected_at_any_order(operator, order):
-    P = polynomial(operator, "uniform", "torus", order)
+def test_functional_shifts_are_respected_at_any_order(operator, order, pairs):
+    P = polynomial(operator, "uniform", "torus", order, pairs=pairs)
     spectrum = partial_eigh(OPERATORS[operator](GRAPHS["torus"]))
     r = torch.randn(P.n_bands, 3, generator=torch.Generator().manual_seed(0), dtype=F64)
     maps = torch.randn(P.n_bands, 3, 2, generator=torch.Generator().manual_seed(1), dtype=F64)
@@ -142,9 +144,9 @@ def test_renumbering_nodes_renumbers_everything(graph):
 
 
 @pytest.mark.parametrize("operator", ["N", "magnetic N"])
-@pytest.mark.parametrize("order", [1, 2, 5])
-def test_gradients(operator, order):
-    P = polynomial(operator, "intervals", "one edge and an isolated node", order)
+@pytest.mark.parametrize(("order", "pairs"), [(1, 0), (5, 0), (2, 1)])
+def test_gradients(operator, order, pairs):
+    P = polynomial(operator, "intervals", "one edge and an isolated node", order, pairs=pairs)
     x = signal(P, channels=2, leading=(2,)).requires_grad_()
     r = torch.randn(2, P.n_bands, 2, dtype=F64, requires_grad=True)
     maps = torch.randn(2, P.n_bands, 2, 1, dtype=F64, requires_grad=True)
@@ -157,9 +159,9 @@ def test_gradients(operator, order):
 
 
 @pytest.mark.parametrize("form", ["diagonal", "bandwise", "full"])
-@pytest.mark.parametrize("shared", [False, True])
-def test_many_models_in_one_call_have_the_numbers_of_each_alone(form, shared):
-    P = polynomial("N", "dyadic, K < S")
+@pytest.mark.parametrize(("shared", "pairs"), [(False, 0), (True, 0), (False, 2)])
+def test_many_models_in_one_call_have_the_numbers_of_each_alone(form, shared, pairs):
+    P = polynomial("N", "dyadic, K < S", pairs=pairs)
     generator = torch.Generator().manual_seed(0)
     b, d = P.n_bands, 2
     shape = {"diagonal": (b, d), "bandwise": (b, d, 3), "full": (b * d, b)}[form]
@@ -236,12 +238,34 @@ def test_traces_are_exact_for_small_graphs_and_estimated_for_others():
     torch.testing.assert_close(estimated, expected, atol=6.0, rtol=0)
 
 
-def test_leakage_is_that_of_the_matrices():
-    P = polynomial("L", "uniform", "weighted")
-    M = as_matrices(P)
-    expected = (M - M @ M).diagonal(dim1=1, dim2=2).sum(1) / P.num_nodes
-    torch.testing.assert_close(P.leakage, expected)
-    assert (P.leakage <= 0.25).all()
+@pytest.mark.parametrize("pairs", [0, 3])
+@pytest.mark.parametrize("complement", [True, False])
+def test_traces_are_those_of_the_matrices(pairs, complement):
+    P = polynomial("L", "uniform, K < S", "weighted", complement=complement, pairs=pairs)
+    M, L = as_matrices(P), OPERATORS["L"](GRAPHS["weighted"]).to_dense()
+
+    def trace(matrices):
+        return matrices.diagonal(dim1=1, dim2=2).sum(1)
+
+    torch.testing.assert_close(P.dimension, trace(M), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(P.frequencies, trace(M @ L) / trace(M), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(P.leakage, trace(M - M @ M) / 8, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("operator", ["L", "A", "magnetic N"])
+@pytest.mark.parametrize("bands", FIXED)
+@pytest.mark.parametrize("complement", [True, False])
+def test_with_all_pairs_the_bands_are_exact(operator, bands, complement):
+    P = polynomial(operator, bands, order=3, pairs=8, complement=complement)
+    shift = OPERATORS[operator](GRAPHS["weighted"])
+    exact = Projector(partial_eigh(shift), FIXED[bands], complement=complement)
+    x = signal(P)
+    pairs = zip(P.projections(x), exact.projections(x), strict=True)
+    for found, expected in pairs:
+        torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
+    torch.testing.assert_close(P.dimension, exact.dimension.to(F64))
+    torch.testing.assert_close(P.frequencies, exact.frequencies)
+    assert P.leakage.max() < 1e-9
 
 
 def test_a_large_operator_is_scaled_by_its_largest_eigenvalue():
@@ -258,7 +282,7 @@ def test_the_projector_suits_the_bands():
     assert (type(exact), exact.dtype, exact.complement) == (Projector, torch.float32, False)
     smooth = projector_of(shift, PolynomialBands(), dtype=torch.float32)
     assert (type(smooth), smooth.dtype) == (PolynomialProjector, torch.float32)
-    assert "order=32), complement=True, num_nodes=16, dimension=[" in repr(smooth)
+    assert "order=32, pairs=0), complement=True, num_nodes=16, dimension=[" in repr(smooth)
 
 
 def test_errors_say_what_to_do():

@@ -10,8 +10,11 @@ from torch import Tensor
 
 from nlsf.errors import BandError
 from nlsf.spectral.bands import PolynomialBands
+from nlsf.spectral.cache import CacheArgument
 from nlsf.spectral.chebyshev import ScaledOperator, chebyshev_traces
 from nlsf.spectral.decomposition import Decomposition
+from nlsf.spectral.eigensolve import partial_eigh
+from nlsf.spectral.exact_end import ExactEnd
 from nlsf.spectral.projector import check_band, fitting, on_nodes
 from nlsf.spectral.recurrence import chebyshev_filter, chebyshev_moments, chebyshev_terms
 from nlsf.spectral.shift import ShiftOperator
@@ -26,7 +29,8 @@ class PolynomialDecomposition(Decomposition):
         signal: (..., N, d), the signal itself.
 
     Attributes:
-        columns: (N, D), the channels of all signals side by side.
+        coefficients: (..., k, d), in the eigenvectors of the exact end, if there is one.
+        columns: (N, D), the channels of all signals side by side, without the exact end.
         terms: (K + 1, N, D), their Chebyshev terms.
     """
 
@@ -35,6 +39,9 @@ class PolynomialDecomposition(Decomposition):
     def __init__(self, projector: PolynomialProjector, signal: Tensor) -> None:
         self.projector = projector
         self.signal = signal
+        self.coefficients: Tensor | None = None
+        if projector.end is not None:
+            self.coefficients, signal = projector.end.split(signal)
         self.columns = _columns(signal)
         self.terms = chebyshev_terms(projector.operator, self.columns, projector.bands.order)
 
@@ -44,30 +51,42 @@ class PolynomialDecomposition(Decomposition):
         They sum to :math:`\|x\|^2`, and are not negative because no :math:`p_j` is.
         """
         moments = chebyshev_moments(self.projector.operator, self.columns, self.terms)
-        return self._signals(self.projector.series @ moments).clamp(min=0.0)
+        energies = self._signals(self.projector.series @ moments).clamp(min=0.0)
+        if self.coefficients is None or self.projector.end is None:
+            return energies
+        return energies + self.projector.end.energies(self.coefficients)
 
     def weighted(self, gain: Tensor) -> Tensor:
         r"""The diagonal synthesis :math:`\sum_k (\sum_j g_j b_{jk}) \odot T_k X`: (..., N, d)."""
+        gain = gain.to(self.terms.dtype)
         weights = self.projector.per_term(gain)
         if gain.shape[:-2] == self.signal.shape[:-2]:
-            return self._filtered(_columns(weights))
-        return (weights.to(self.terms.dtype).unsqueeze(-2) * self._terms()).sum(-3)
+            y = self._filtered(_columns(weights))
+        else:
+            y = (weights.unsqueeze(-2) * self._terms()).sum(-3)
+        if self.coefficients is None or self.projector.end is None:
+            return y
+        return y + self.projector.end.weighted(self.coefficients, gain)
 
     def mixed(self, r: Tensor) -> Tensor:
         r"""The synthesis :math:`\sum_k T_k X (\sum_j b_{jk} R_j)`: (..., N, d')."""
+        r = r.to(self.terms.dtype)
         maps = self.projector.per_term(r.flatten(-2)).unflatten(-1, r.shape[-2:])
         # The channels of all terms side by side: one product for all terms.
         terms = self._terms().movedim(-3, -2).flatten(-2)
-        y: Tensor = terms @ maps.to(terms.dtype).flatten(-3, -2)
-        return y
+        y: Tensor = terms @ maps.flatten(-3, -2)
+        if self.coefficients is None or self.projector.end is None:
+            return y
+        return y + self.projector.end.mixed(self.coefficients, r)
 
     def part(self, j: int) -> Tensor:
         r"""The projection :math:`\sum_k b_{jk} T_k X` on band j: (..., N, d)."""
-        series = self.projector.series[j].unsqueeze(-1)
-        return self._filtered(series.expand(-1, self.columns.shape[-1]))
+        gain = torch.zeros_like(self.projector.series[:, :1])
+        gain[j] = 1.0
+        return self.weighted(gain.expand(*self.signal.shape[:-2], -1, self.signal.shape[-1]))
 
     def _filtered(self, weights: Tensor) -> Tensor:
-        operator, weights = self.projector.operator, weights.to(self.columns.dtype)
+        operator = self.projector.operator
         return self._signals(chebyshev_filter(operator, self.columns, weights, self.terms))
 
     def _terms(self) -> Tensor:
@@ -91,6 +110,9 @@ class PolynomialProjector:
     .. math::
         P_j = \sum_{k=0}^{K} b_{jk} T_k(\tilde\Delta), \qquad \sum_j P_j = I
 
+    and, where the bands ask for leading eigenpairs V,
+    :math:`V_j V_j^* + p_j(\Delta) (I - V V^*)`.
+
     The terms :math:`T_k(\tilde\Delta) X` come from one recurrence of K sparse products, shared by
     all bands and channels; memory is that of K + 1 signals. The :math:`P_j` overlap near their
     edges, so they are no projections in the strict sense (`leakage` says by how much), but they
@@ -101,6 +123,7 @@ class PolynomialProjector:
         shift: the operator.
         bands: the bands.
         complement: whether what the bands leave out is a last band, or is ignored.
+        cache: keep eigenpairs on disk, as in `partial_eigh`, where the bands ask for some.
 
     Attributes:
         dimension: (B,), float64, :math:`\mathrm{tr} P_j`. The three traces are exact for a graph of
@@ -125,7 +148,12 @@ class PolynomialProjector:
     """
 
     def __init__(
-        self, shift: ShiftOperator, bands: PolynomialBands, *, complement: bool = True
+        self,
+        shift: ShiftOperator,
+        bands: PolynomialBands,
+        *,
+        complement: bool = True,
+        cache: CacheArgument = None,
     ) -> None:
         limits = None
         self.operator = ScaledOperator.of(shift)
@@ -141,19 +169,32 @@ class PolynomialProjector:
         self.n_bands = bands.n_bands + int(complement)
         series = band_series(limits, self.operator.bandwidth, bands.order, gap=self.operator.gap)
         self.series = series[: self.n_bands]
+        self.end: ExactEnd | None = None
+        if bands.pairs:
+            spectrum = partial_eigh(shift, bands.pairs, cache=cache)
+            self.end = ExactEnd.of(spectrum, bands.base, self.n_bands)
         self.dimension, self.frequencies, self.leakage = self._traces()
 
     def _traces(self) -> tuple[Tensor, Tensor, Tensor]:
         operator, series = self.operator, self.series
         traces = chebyshev_traces(operator, self.bands.order)
+        if self.end is not None:
+            place = (self.end.frequencies - operator.centre) / operator.half
+            every = torch.arange(len(traces), dtype=torch.float64)
+            traces = traces - torch.cos(every * place.clamp(-1, 1).arccos()[:, None]).sum(0)
         k = torch.arange(self.bands.order + 1)
         # T_i T_k = (T_(i+k) + T_|i-k|) / 2
         products = (traces[k[:, None] + k] + traces[(k[:, None] - k).abs()]) / 2
         dimension = series @ traces[: len(k)]
         frequency = operator.centre * dimension + operator.half * (series @ products[:, 1])
-        frequency = frequency / torch.where(dimension > 0, dimension, 1.0)
         squares = torch.einsum("jk,kl,jl->j", series, products, series)
         leakage = (dimension - squares) / max(self.num_nodes, 1)
+        if self.end is not None:
+            dimension = dimension + self.end.member.sum(0)
+            frequency = frequency + self.end.frequencies @ self.end.member
+        # A dimension that is a rounding error has no mean frequency.
+        some = dimension > 1e-9 * self.num_nodes
+        frequency = torch.where(some, frequency / torch.where(some, dimension, 1.0), 0.0)
         frequency = frequency.clamp(0.0, max(operator.bandwidth, 0.0))
         return dimension.clamp(min=0.0), frequency, leakage.clamp(min=0.0)
 
@@ -185,6 +226,8 @@ class PolynomialProjector:
         moved.operator = self.operator.to(dtype=dtype, device=device)
         real = moved.dtype.to_real()
         moved.series = self.series.to(dtype=real, device=device)
+        if self.end is not None:
+            moved.end = self.end.to(moved.dtype, device)
         for name in ("dimension", "frequencies", "leakage"):
             setattr(moved, name, getattr(self, name).to(device=device))
         return moved

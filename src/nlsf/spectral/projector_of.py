@@ -33,7 +33,8 @@ def projector_of(
         cache: keep eigenpairs on disk, as in `partial_eigh`.
     """
     if isinstance(bands, PolynomialBands):
-        return PolynomialProjector(shift, bands, complement=complement).to(dtype, device)
+        smooth = PolynomialProjector(shift, bands, complement=complement, cache=cache)
+        return smooth.to(dtype, device)
     spectrum = _spectrum(shift, bands, complement, cache).to(dtype=dtype, device=device)
     return Projector(spectrum, bands, complement=complement)
 

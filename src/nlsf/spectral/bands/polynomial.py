@@ -15,7 +15,7 @@ from nlsf.spectral.spectrum import Spectrum
 
 @dataclass(frozen=True)
 class PolynomialBands(Bands):
-    r"""The bands of another family with smooth edges, for which no eigenvector is computed.
+    r"""The bands of another family with smooth edges, for which no eigenvector is needed.
 
     .. math::
         P_j = p_j(\Delta), \qquad p_j(\lambda) \approx 1[e_{j-1} < \lambda \le e_j],
@@ -31,16 +31,21 @@ class PolynomialBands(Bands):
         base: the bands, of a family with fixed edges: `DyadicBands`, `UniformBands`,
             `AffineGeometricBands` or `IntervalBands`.
         order: the degree K of the polynomials.
+        pairs: at least so many leading eigenpairs are computed and projected exactly, and the
+            polynomials act on what they leave: for narrow bands at the low end.
 
     Raises:
-        BandError: for a base whose edges depend on the eigenvalues, or an order below 1.
+        BandError: for a base whose edges depend on the eigenvalues, an order below 1, or negative
+            pairs.
     """
 
     base: Bands = field(default_factory=DyadicBands)
     order: int = 32
+    pairs: int = 0
 
     def __post_init__(self) -> None:
         whole("order", self.order)
+        whole("pairs", self.pairs, 0)
         if self.base.limits(1.0) is None:
             raise BandError(
                 "Polynomial bands need a base with fixed edges (dyadic, uniform, affine-geometric "
@@ -58,8 +63,8 @@ class PolynomialBands(Bands):
         return self.base.covers_all
 
     def demand(self) -> Demand:
-        """No eigenpair."""
-        return Demand(pairs=0)
+        """The leading eigenpairs that are asked for, none by default."""
+        return Demand(pairs=self.pairs)
 
     def assign(self, spectrum: Spectrum) -> Tensor:
         """Raises: a smooth band has a part of every eigenpair.
