@@ -115,9 +115,9 @@ class PolynomialProjector:
 
     The terms :math:`T_k(\tilde\Delta) X` come from one recurrence of K sparse products, shared by
     all bands and channels; memory is that of K + 1 signals. The :math:`P_j` overlap near their
-    edges, so they are no projections in the strict sense (`leakage` says by how much), but they
-    commute with all functional shifts of the operator: filters on them are as equivariant as on
-    exact bands.
+    edges, so they are no projections in the strict sense (`leakage` says by how much). They commute
+    with all functional shifts of the operator (Def. 1), and so do filters on them, at any order;
+    not with the larger group of exact bands (Def. 2), whose shifts mix eigenspaces.
 
     Args:
         shift: the operator.
