@@ -11,6 +11,7 @@ from nlsf.spectral import (
     DyadicBands,
     IndexBands,
     IntervalBands,
+    PolynomialBands,
     Projector,
     QuantileBands,
     Spectrum,
@@ -184,8 +185,36 @@ def test_too_few_eigenpairs_are_refused_with_advice(name):
         lambda: QuantileBands(3, of="mass"),
         lambda: AtomBands(atoms=0),
         lambda: AtomBands(share=0.0),
+        lambda: PolynomialBands(order=0),
+        lambda: PolynomialBands(pairs=-1),
+        lambda: PolynomialBands(IndexBands(3)),
+        lambda: PolynomialBands(QuantileBands(3)),
+        lambda: PolynomialBands(AtomBands()),
+        lambda: PolynomialBands(PolynomialBands()),
     ],
 )
 def test_malformed_bands_are_refused(make):
     with pytest.raises(BandError):
         make()
+
+
+@pytest.mark.parametrize("name", BANDS)
+def test_limits_are_the_ends_of_the_bands(name):
+    spectrum = partial_eigh(laplacian(GRAPHS["weighted"]))
+    limits = BANDS[name].limits(spectrum.bandwidth)
+    if name.startswith(("index", "quantiles", "atoms")):
+        assert limits is None
+        return
+    frequency, assigned = spectrum.frequencies, BANDS[name].assign(spectrum)
+    for j, (low, high) in enumerate(limits.tolist()):
+        inside = (frequency > low if j else frequency >= low) & (frequency <= high + 1e-9)
+        assert inside.tolist() == (assigned == j).tolist()
+
+
+def test_polynomial_bands_are_those_of_their_base_but_need_nothing():
+    bands = PolynomialBands(DyadicBands(S=5, K=3), order=8)
+    assert (bands.n_bands, bands.covers_all) == (3, False)
+    assert bands.demand().pairs == 0
+    assert PolynomialBands(UniformBands(4)).covers_all
+    with pytest.raises(BandError, match=r"fixed edges.*IndexBands"):
+        PolynomialBands(IndexBands(2))

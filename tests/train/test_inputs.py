@@ -5,9 +5,10 @@ import torch
 from torch import nn
 from torch_geometric.data import Batch, Data
 
+from nlsf.errors import ModelError
 from nlsf.nn import GraphClassifier, NodeClassifier, SparseSignal, Start
 from nlsf.nn.models import SignalClassifier
-from nlsf.spectral import DyadicBands, IndexBands, UniformBands
+from nlsf.spectral import DyadicBands, IndexBands, PolynomialBands, UniformBands
 from nlsf.train.fit import evaluate
 from nlsf.train.inputs import (
     GraphBatches,
@@ -301,3 +302,33 @@ def test_signals_of_a_model_with_pooling():
     assert spectral_branches(model) == []
     plain = model(dataset.signals.to(F64), graph.edge_index, graph.get("edge_weight"))
     assert_outputs(inputs, model, plain)
+
+
+SMOOTH = PolynomialBands(DyadicBands(S=4), order=6)
+
+
+@pytest.mark.parametrize("branches", ["attention", "value"])
+def test_polynomial_bands_see_the_whole_graph(branches):
+    dataset = node_data()
+    fields = {"encoder": "linear", "input_dropout": 0.0, "branches": branches}
+    model = NodeClassifier(
+        in_channels=dataset.num_features,
+        out_channels=dataset.num_outputs,
+        value_bands=SMOOTH,
+        **fields,
+    )
+    model = model.to(F64).eval()
+    told = []
+    inputs = inputs_for(model, dataset, cache=False, dtype=F64, progress=told.append)
+    assert type(inputs) is WholeGraph
+    assert any(text.startswith("Polynomial bands of N+loops") for text in told)
+    graph = dataset.graphs[0]
+    assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
+
+
+def test_polynomial_bands_are_refused_for_many_graphs():
+    dataset = graph_data()
+    sizes = {"in_channels": dataset.num_features, "out_channels": dataset.num_outputs}
+    model = GraphClassifier(**sizes, branches="value", value_bands=SMOOTH)
+    with pytest.raises(ModelError, match="for one graph"):
+        inputs_for(model, dataset, cache=False)

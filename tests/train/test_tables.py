@@ -29,6 +29,7 @@ FAMILIES = {
     "interval": bands.IntervalBands(((0.0, 0.5), (0.5, 1.0))),
     "quantile": bands.QuantileBands(S=3, of="energy"),
     "atom": bands.AtomBands(bands.DyadicBands(S=3), atoms=4, share=0.1),
+    "polynomial": bands.PolynomialBands(bands.UniformBands(S=5, K=3), order=12, pairs=4),
 }
 CONFIGS = (NodeClassifierConfig, GraphClassifierConfig)
 

@@ -12,6 +12,7 @@ from nlsf.nn.response import Response, ResponseName
 from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import Bands, Decomposition, Projector
+from nlsf.spectral.column_decomposition import ColumnDecomposition
 from nlsf.spectral.norms import power
 from nlsf.spectral.thin import thin_product
 
@@ -90,6 +91,8 @@ class MixingNLSF(SpectralLayer):
         gains = gains / (power(norms, self.a) + self.eps)
         maps = self.maps(parts.projector.frequencies)
         # With few channels it is cheaper to synthesise what goes into the maps than what comes out.
+        if not isinstance(parts, ColumnDecomposition):
+            return parts.mixed(gains.unsqueeze(-1) * maps)
         if self.n_bands * self.in_channels <= self.out_channels:
             maps = gains.unsqueeze(-1) * maps
             y: Tensor = _projections(parts).mT @ maps.flatten(-3, -2)
@@ -110,7 +113,7 @@ class MixingNLSF(SpectralLayer):
         )
 
 
-def _mixed(parts: Decomposition, gains: Tensor, maps: Tensor) -> Tensor:
+def _mixed(parts: ColumnDecomposition, gains: Tensor, maps: Tensor) -> Tensor:
     """The sum over bands of P_j X, times gains (..., B, d), times maps (B, d, d')."""
     projector = _single(parts)
     gained = parts.coefficients * projector.spread(gains)
@@ -136,7 +139,7 @@ def _single(parts: Decomposition) -> Projector:
     return parts.projector
 
 
-def _projections(parts: Decomposition) -> Tensor:
+def _projections(parts: ColumnDecomposition) -> Tensor:
     """The projections on all bands, side by side: (..., B d, N)."""
     projector, found = _single(parts), []
     for j, columns in enumerate(projector.slices):

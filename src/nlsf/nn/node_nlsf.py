@@ -11,7 +11,7 @@ from nlsf.nn.response import Response, ResponseName
 from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.nn.start import Start, StartName
-from nlsf.spectral import Bands, BatchProjector, Decomposition, Projector, synthesize
+from nlsf.spectral import BandProjector, Bands, Decomposition, synthesize
 from nlsf.spectral.norms import power
 from nlsf.spectral.prepared_nodes import NodeBatch
 from nlsf.spectral.shift import Normalization
@@ -139,7 +139,7 @@ class NodeNLSF(SpectralLayer):
         r = self.response(norms, self.gains(parts.projector))
         return synthesize(r, parts, form=self.response.form, a=self.a, eps=self.eps, norms=norms)
 
-    def gains(self, projector: Projector | BatchProjector) -> Tensor:
+    def gains(self, projector: BandProjector) -> Tensor:
         """The gain (..., B) of each band at the start."""
         return self.start.gains(projector.frequencies)
 

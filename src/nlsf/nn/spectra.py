@@ -15,15 +15,21 @@ from nlsf.errors import ModelError, SignalError
 from nlsf.spectral import (
     Bands,
     BatchProjector,
+    PolynomialBands,
+    PolynomialProjector,
     Projector,
     Spectrum,
     batched_eigh,
     laplacian,
     partial_eigh,
+    projector_of,
 )
 from nlsf.spectral.shift import Normalization, ShiftOperator
 
-SpectrumArgument: TypeAlias = Spectrum | Sequence[Spectrum] | Projector | BatchProjector | None
+AnyProjector: TypeAlias = Projector | BatchProjector | PolynomialProjector
+"""The projector of a layer's call."""
+
+SpectrumArgument: TypeAlias = Spectrum | Sequence[Spectrum] | AnyProjector | None
 """A spectrum, one a graph, or a projector that is already there."""
 
 
@@ -76,7 +82,7 @@ def projector_for(
     batch: Tensor | None = None,
     normalization: Normalization = "sym",
     self_loops: bool = False,
-) -> Projector | BatchProjector:
+) -> AnyProjector:
     """The projector of a layer's call, in the dtype and on the device of the signal.
 
     Args:
@@ -95,16 +101,29 @@ def projector_for(
             "The signal must have the shape (..., nodes, channels) and be of floating point, not "
             f"{tuple(x.shape)} of {x.dtype}."
         )
-    if isinstance(spectrum, Projector | BatchProjector):
+    if isinstance(spectrum, AnyProjector):
         if spectrum.bands != bands or spectrum.complement != complement:
             raise ModelError(
                 f"The projector has {spectrum.bands} (complement={spectrum.complement}), the layer "
                 f"{bands} (complement={complement})."
             )
         return spectrum
+    if spectrum is None and edge_index is None:
+        raise ModelError("A layer needs a graph: pass edge_index, or spectrum=.")
+    if isinstance(bands, PolynomialBands):
+        if spectrum is not None or edge_index is None:
+            raise ModelError(
+                "Polynomial bands read the graph, not eigenvectors: pass edge_index, or a "
+                "PolynomialProjector as spectrum=."
+            )
+        if batch is not None:
+            raise ModelError(
+                "Polynomial bands are for one graph: leave out batch, or use the base of the bands."
+            )
+        graph = (edge_index, edge_weight, normalization, self_loops)
+        return _polynomial(x, bands, complement, *graph)
     if spectrum is None:
-        if edge_index is None:
-            raise ModelError("A layer needs a graph: pass edge_index, or spectrum=.")
+        assert edge_index is not None
         spectrum = _spectrum(x, bands, edge_index, edge_weight, batch, normalization, self_loops)
     many = not isinstance(spectrum, Spectrum)
     items = tuple(spectrum) if not isinstance(spectrum, Spectrum) else (spectrum,)
@@ -122,6 +141,46 @@ def projector_for(
     return projector
 
 
+def _polynomial(
+    x: Tensor,
+    bands: PolynomialBands,
+    complement: bool,
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+    normalization: Normalization,
+    self_loops: bool,
+) -> AnyProjector:
+    real = x.real.dtype if x.is_complex() else x.dtype
+    graph = _graph_key(x, edge_index, edge_weight, None, normalization, self_loops)
+
+    def build() -> AnyProjector:
+        shift = laplacian(
+            edge_index, edge_weight, x.shape[-2], normalization, self_loops=self_loops
+        )
+        return projector_of(shift, bands, complement=complement, dtype=real, device=x.device)
+
+    projector: AnyProjector = _projectors.get((graph, bands, complement, real, x.device), build)
+    return projector
+
+
+def _graph_key(
+    x: Tensor,
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+    batch: Tensor | None,
+    normalization: Normalization,
+    self_loops: bool,
+) -> Hashable:
+    return (
+        content_digest(edge_index),
+        None if edge_weight is None else content_digest(edge_weight),
+        None if batch is None else content_digest(batch),
+        x.shape[-2],
+        normalization,
+        self_loops,
+    )
+
+
 def _spectrum(
     x: Tensor,
     bands: Bands,
@@ -132,15 +191,8 @@ def _spectrum(
     self_loops: bool,
 ) -> Spectrum | list[Spectrum]:
     num_nodes = x.shape[-2]
-    key = (
-        content_digest(edge_index),
-        None if edge_weight is None else content_digest(edge_weight),
-        None if batch is None else content_digest(batch),
-        num_nodes,
-        normalization,
-        self_loops,
-        bands.demand(),
-    )
+    graph = _graph_key(x, edge_index, edge_weight, batch, normalization, self_loops)
+    key = (graph, bands.demand())
 
     def build(edges: Tensor, weight: Tensor | None, size: int) -> ShiftOperator:
         return laplacian(edges, weight, size, normalization, self_loops=self_loops)

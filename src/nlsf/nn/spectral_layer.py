@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from nlsf.nn.spectra import SpectrumArgument, projector_for
-from nlsf.spectral import Bands, BatchProjector, Decomposition, DyadicBands, Projector, analyze
+from nlsf.nn.spectra import AnyProjector, SpectrumArgument, projector_for
+from nlsf.spectral import BandProjector, Bands, BatchProjector, Decomposition, DyadicBands, analyze
 from nlsf.spectral.shift import Normalization
 
 
@@ -47,9 +47,9 @@ class SpectralLayer(nn.Module):
         batch: Tensor | None = None,
         *,
         spectrum: SpectrumArgument = None,
-    ) -> Projector | BatchProjector:
+    ) -> AnyProjector:
         """The layer's bands on a graph; arguments as in ``forward``."""
-        projector: Projector | BatchProjector = projector_for(
+        projector: AnyProjector = projector_for(
             x,
             self.bands,
             self.complement,
@@ -73,10 +73,12 @@ class SpectralLayer(nn.Module):
 
     def analyze(self, parts: Decomposition) -> Tensor:
         """The invariant norms (..., B, d)."""
-        with torch.autocast(parts.coefficients.device.type, enabled=False):
+        with torch.autocast(parts.signal.device.type, enabled=False):
             return analyze(parts, p=self.norm, normalize=self.normalize)
 
 
-def graph_of_nodes(projector: Projector | BatchProjector) -> Tensor | None:
+def graph_of_nodes(projector: BandProjector) -> Tensor | None:
     """(N,), the graph of each node of a batch; ``None`` for a single graph."""
-    return None if isinstance(projector, Projector) else torch.repeat_interleave(projector.nodes)
+    if not isinstance(projector, BatchProjector):
+        return None
+    return torch.repeat_interleave(projector.nodes)

@@ -12,8 +12,9 @@ from torch_geometric.utils import scatter
 from nlsf.errors import ModelError
 from nlsf.nn.attention import LaplacianAttention
 from nlsf.nn.node_nlsf import NodeNLSF
+from nlsf.nn.spectra import AnyProjector
 from nlsf.nn.spectral_layer import graph_of_nodes
-from nlsf.spectral import BatchProjector, Projector, Spectrum
+from nlsf.spectral import Spectrum
 from nlsf.spectral.norms import energy, power
 
 
@@ -105,7 +106,7 @@ class NLSFStack(nn.Module):
             spectrum = spectrum[0]
         if spectrum is None or isinstance(spectrum, Spectrum):
             return None
-        if isinstance(spectrum, Projector | BatchProjector):
+        if isinstance(spectrum, AnyProjector):
             return graph_of_nodes(spectrum)
         items = tuple(spectrum)
         nodes = torch.tensor([s.num_nodes for s in items], dtype=torch.int64)

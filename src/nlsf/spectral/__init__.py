@@ -7,6 +7,7 @@ The way of the data, left to right, is the way through the files:
 | graph to operator | `laplacian`, `adjacency`, `magnetic_laplacian` | `ShiftOperator` |
 | operator to eigenpairs | `partial_eigh`, `batched_eigh` | `Spectrum` |
 | eigenpairs to bands | `DyadicBands`, `IndexBands`, ... in a `Projector` | projections |
+| operator to bands | `PolynomialBands` in a `PolynomialProjector` | the same, without eigenpairs |
 | signal to invariants | `analyze` | (..., B, d) norms |
 | coefficients to signal | `synthesize` | (..., N, d) |
 | symmetry | `sample_shift`, `equivariance_error` | `FunctionalShift` |
@@ -22,12 +23,14 @@ from nlsf.spectral.bands import (
     DyadicBands,
     IndexBands,
     IntervalBands,
+    PolynomialBands,
     QuantileBands,
     UniformBands,
 )
 from nlsf.spectral.batch_projector import BatchProjector
 from nlsf.spectral.batched import batched_eigh
 from nlsf.spectral.cache import SpectrumCache
+from nlsf.spectral.decomposition import BandProjector, Decomposition
 from nlsf.spectral.demand import Demand
 from nlsf.spectral.eigensolve import partial_eigh
 from nlsf.spectral.functional_shift import (
@@ -38,8 +41,10 @@ from nlsf.spectral.functional_shift import (
     sample_shift,
 )
 from nlsf.spectral.graph_input import adjacency_matrix
+from nlsf.spectral.polynomial_projector import PolynomialProjector
 from nlsf.spectral.prepared import PreparedGraphs, PreparedRows
-from nlsf.spectral.projector import Decomposition, Projector
+from nlsf.spectral.projector import Projector
+from nlsf.spectral.projector_of import projector_of
 from nlsf.spectral.shift import ShiftOperator, adjacency, laplacian, magnetic_laplacian
 from nlsf.spectral.spectrum import Spectrum
 from nlsf.spectral.transform import analyze, synthesize
@@ -47,6 +52,7 @@ from nlsf.spectral.transform import analyze, synthesize
 __all__ = [
     "AffineGeometricBands",
     "AtomBands",
+    "BandProjector",
     "Bands",
     "BatchProjector",
     "Decomposition",
@@ -55,6 +61,8 @@ __all__ = [
     "FunctionalShift",
     "IndexBands",
     "IntervalBands",
+    "PolynomialBands",
+    "PolynomialProjector",
     "PreparedGraphs",
     "PreparedRows",
     "Projector",
@@ -72,6 +80,7 @@ __all__ = [
     "laplacian",
     "magnetic_laplacian",
     "partial_eigh",
+    "projector_of",
     "random_unitary",
     "sample_shift",
     "synthesize",

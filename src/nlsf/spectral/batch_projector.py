@@ -10,7 +10,8 @@ from torch import Tensor
 
 from nlsf.errors import SignalError
 from nlsf.spectral.bands import Bands
-from nlsf.spectral.projector import Decomposition, band_frequencies, fitting
+from nlsf.spectral.column_decomposition import ColumnDecomposition
+from nlsf.spectral.projector import band_frequencies, fitting
 from nlsf.spectral.spectrum import Spectrum
 
 
@@ -143,7 +144,7 @@ class BatchProjector:
         spectra = [s.to(dtype=dtype, device=device) for s in self.spectra]
         return BatchProjector(spectra, self.bands, complement=self.complement)
 
-    def decompose(self, x: Tensor, *, check_finite: bool = True) -> Decomposition:
+    def decompose(self, x: Tensor, *, check_finite: bool = True) -> ColumnDecomposition:
         """The coefficients (G, k, d) and the remainder (G, n, d), both padded with zeros.
 
         Args:
@@ -165,7 +166,7 @@ class BatchProjector:
             remainder = padded - self.vectors @ coefficients
             # Exactly zero, not a rounding error, where the band is empty.
             remainder = remainder * (self.dimension[:, self.rest] > 0)[:, None, None]
-        return Decomposition(self, padded, coefficients, remainder)
+        return ColumnDecomposition(self, padded, coefficients, remainder)
 
     def band_sums(self, columns: Tensor) -> Tensor:
         """Sums over the columns of each band: (G, k, d) to (G, B, d)."""
@@ -187,7 +188,7 @@ class BatchProjector:
                 mixed = mixed + mine @ per_band[:, j]
         return mixed
 
-    def part(self, parts: Decomposition, j: int) -> Tensor:
+    def part(self, parts: ColumnDecomposition, j: int) -> Tensor:
         """The projection on band j in the padded layout: (G, n, d)."""
         if j == self.rest:
             return parts.remainder

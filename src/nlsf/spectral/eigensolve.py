@@ -82,10 +82,40 @@ def partial_eigh(
     return store.load_or_compute(key, lambda: _solve(request))
 
 
+def frequency_range(
+    shift: ShiftOperator, *, gap_tol: float = 1e-9, seed: int = 0
+) -> tuple[float, float]:
+    """Where the frequency axis of an operator begins and ends, without its eigenvectors.
+
+    Args:
+        shift: the operator.
+        gap_tol: as in `partial_eigh`.
+        seed: of the random start of the iteration for a large operator.
+
+    Returns:
+        The eigenvalue of frequency 0 and the one of the largest frequency: `Spectrum.origin` and
+        `Spectrum.far`, of the negative operator where the largest eigenvalues lead.
+    """
+    request = EigenRequest(shift, Demand(pairs=0), gap_tol, 1e-10, DENSE_LIMIT, None, seed)
+    if shift.num_nodes == 0:
+        return 0.0, 0.0
+    if shift.num_nodes <= DENSE_LIMIT:
+        values = np.linalg.eigvalsh(request.low.toarray())
+        lowest, far = float(values[0]), float(values[-1])
+    else:
+        far = _extreme(request, "LA")
+        lowest = 0.0 if request.bounds[0] >= 0 else _extreme(request, "SA")
+    return request.origin(lowest), far
+
+
 def _demand(k: int | None, bands: Bands | None) -> Demand:
     if bands is not None:
         if k is not None:
             raise BandError("Give k or bands, not both: the bands say how many pairs they need.")
+        if bands.demand().pairs == 0:
+            raise BandError(
+                "These bands need no eigenpairs: use PolynomialProjector(shift, bands)."
+            )
         return bands.demand()
     if k is None:
         return Demand()

@@ -124,6 +124,9 @@ def _places(bands: Bands) -> tuple[list[tuple[float, float]], str]:
     if isinstance(bands, families.AtomBands):
         places, axis = _places(bands.base)
         return places, f"{axis} (of the base, without the atoms)" if places else ""
+    if isinstance(bands, families.PolynomialBands):
+        places, axis = _places(bands.base)
+        return places, f"{axis} (the edges are smooth)"
     if isinstance(bands, families.IndexBands):
         return [(float(j), j + 1.0) for j in range(bands.n_bands)], "eigenspaces from the lowest"
     if isinstance(bands, families.QuantileBands):

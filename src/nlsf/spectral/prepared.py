@@ -10,8 +10,9 @@ from torch import Tensor
 
 from nlsf.errors import SignalError
 from nlsf.spectral.batch_projector import BatchProjector
+from nlsf.spectral.column_decomposition import ColumnDecomposition
 from nlsf.spectral.norms import energy, power
-from nlsf.spectral.projector import Decomposition, Projector
+from nlsf.spectral.projector import Projector
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ class PreparedRows:
             remainder=self.remainder[index],
         )
 
-    def map(self, weight: Tensor | None = None) -> Decomposition:
+    def map(self, weight: Tensor | None = None) -> ColumnDecomposition:
         """The decomposition of X W at the prepared nodes.
 
         Args:
@@ -74,7 +75,7 @@ class PreparedRows:
             # The remainder makes the rows of the signal itself unnecessary in the synthesis.
             coefficients, remainder = coefficients @ weight, remainder @ weight
         total = self._rest_energy(weight)
-        return Decomposition(self.projector, signal, coefficients, remainder, total)
+        return ColumnDecomposition(self.projector, signal, coefficients, remainder, total)
 
     def _rest_energy(self, weight: Tensor | None) -> Tensor | None:
         if self.gram is None:

@@ -5,52 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from nlsf.errors import BandError, SignalError
 from nlsf.spectral.bands import Bands
+from nlsf.spectral.column_decomposition import ColumnDecomposition
 from nlsf.spectral.spectrum import Spectrum
 from nlsf.spectral.thin import thin_product
-
-if TYPE_CHECKING:
-    from nlsf.spectral.batch_projector import BatchProjector
-
-
-class Decomposition:
-    """A signal seen by a projector, computed once and shared by analysis and synthesis.
-
-    Args:
-        projector: what it is decomposed with.
-        signal: (..., N, d), the signal itself, at the nodes that the projector synthesises.
-        coefficients: (..., k, d), :math:`V^* X` for the explicit columns.
-        remainder: (..., N, d), the projection on the implicit band, if it is at hand.
-        rest_energy: (..., 1, d), its squared norms, if they are at hand.
-    """
-
-    def __init__(
-        self,
-        projector: Projector | BatchProjector,
-        signal: Tensor,
-        coefficients: Tensor,
-        remainder: Tensor | None = None,
-        rest_energy: Tensor | None = None,
-    ) -> None:
-        self.projector = projector
-        self.signal = signal
-        self.coefficients = coefficients
-        self.rest_energy = rest_energy
-        self.known_remainder = remainder
-
-    @property
-    def remainder(self) -> Tensor:
-        """:math:`X - V V^* X`, the projection on the implicit band: computed when first asked."""
-        if self.known_remainder is None:
-            explicit = thin_product(self.projector.vectors, self.coefficients)
-            self.known_remainder = self.signal - explicit
-        return self.known_remainder
 
 
 class Projector:
@@ -156,7 +119,7 @@ class Projector:
         ends = torch.bincount(self.band, minlength=self.n_bands).cumsum(0).tolist()
         return tuple(slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True))
 
-    def decompose(self, x: Tensor, *, check_finite: bool = True) -> Decomposition:
+    def decompose(self, x: Tensor, *, check_finite: bool = True) -> ColumnDecomposition:
         """The coefficients in the explicit columns: one thin product.
 
         Args:
@@ -167,8 +130,8 @@ class Projector:
         Raises:
             SignalError: wrong shape or dtype, or a value that is not finite.
         """
-        x = self._checked(x, check_finite)
-        return Decomposition(self, x, thin_product(self.vectors.mH, x))
+        x = fitting(on_nodes(x, self.num_nodes), self.dtype, check_finite=check_finite)
+        return ColumnDecomposition(self, x, thin_product(self.vectors.mH, x))
 
     def band_sums(self, columns: Tensor) -> Tensor:
         """Sums over the columns of each band: (..., k, d) to (..., B, d)."""
@@ -190,21 +153,18 @@ class Projector:
         """The signal in the layout in which it came."""
         return y
 
-    def project(self, x: Tensor | Decomposition, j: int) -> Tensor:
+    def project(self, x: Tensor | ColumnDecomposition, j: int) -> Tensor:
         """The projection of the signal on band j, counted from 0: same shape as the signal."""
-        if not 0 <= j < self.n_bands:
-            raise BandError(
-                f"There is no band {j}: the bands are numbered 0 to {self.n_bands - 1}."
-            )
+        check_band(j, self.n_bands)
         return self.part(self.decompose(x) if isinstance(x, Tensor) else x, j)
 
-    def part(self, parts: Decomposition, j: int) -> Tensor:
+    def part(self, parts: ColumnDecomposition, j: int) -> Tensor:
         """The projection on band j of a signal that is decomposed already."""
         if j == self.rest:
             return parts.remainder
         return self.vectors[:, self.slices[j]] @ parts.coefficients[..., self.slices[j], :]
 
-    def projections(self, x: Tensor | Decomposition) -> Iterator[Tensor]:
+    def projections(self, x: Tensor | ColumnDecomposition) -> Iterator[Tensor]:
         """The projections on all bands, one at a time: only one is in memory."""
         parts = self.decompose(x) if isinstance(x, Tensor) else x
         return (self.part(parts, j) for j in range(self.n_bands))
@@ -214,14 +174,6 @@ class Projector:
             f"Projector({self.bands}, complement={self.complement}, num_nodes={self.num_nodes}, "
             f"dimension={self.dimension.tolist()})"
         )
-
-    def _checked(self, x: Tensor, check_finite: bool) -> Tensor:
-        if x.ndim < 2 or x.shape[-2] != self.num_nodes:
-            raise SignalError(
-                f"The signal must have the shape (..., {self.num_nodes}, channels), "
-                f"not {tuple(x.shape)}."
-            )
-        return fitting(x, self.dtype, check_finite=check_finite)
 
 
 def band_frequencies(spectrum: Spectrum, assigned: Tensor, rest: int | None, size: int) -> Tensor:
@@ -238,6 +190,21 @@ def band_frequencies(spectrum: Spectrum, assigned: Tensor, rest: int | None, siz
         )
         count[rest] += missing
     return total / count.clamp(min=1)
+
+
+def check_band(j: int, n_bands: int) -> None:
+    """Raises unless there is a band of this number."""
+    if not 0 <= j < n_bands:
+        raise BandError(f"There is no band {j}: the bands are numbered 0 to {n_bands - 1}.")
+
+
+def on_nodes(x: Tensor, num_nodes: int) -> Tensor:
+    """The signal itself; raises unless its shape is (..., num_nodes, channels)."""
+    if x.ndim < 2 or x.shape[-2] != num_nodes:
+        raise SignalError(
+            f"The signal must have the shape (..., {num_nodes}, channels), not {tuple(x.shape)}."
+        )
+    return x
 
 
 def fitting(x: Tensor, dtype: torch.dtype, *, check_finite: bool) -> Tensor:

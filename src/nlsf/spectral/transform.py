@@ -8,21 +8,15 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import SignalError
-from nlsf.spectral.batch_projector import BatchProjector
-from nlsf.spectral.norms import energy, lp_norm, power
-from nlsf.spectral.projector import Decomposition, Projector
-from nlsf.spectral.thin import thin_product
-from nlsf.spectral.vmapped import holds_everywhere
+from nlsf.spectral.decomposition import BandProjector, Decomposition
+from nlsf.spectral.norms import lp_norm, power
 
 Form: TypeAlias = Literal["diagonal", "bandwise", "full"]
-
-_PYTHAGORAS = 1e-3
-"""Share of the energy below which the implicit band's norm is computed, not inferred."""
 
 
 def analyze(
     x: Tensor | Decomposition,
-    projector: Projector | BatchProjector | None = None,
+    projector: BandProjector | None = None,
     *,
     p: float = 2.0,
     normalize: bool = False,
@@ -54,12 +48,12 @@ def analyze(
     if not p >= 1:
         raise SignalError(f"p must be at least 1, not {p!r}.")
     if p == 2:
-        norm = power(_energies(parts), 0.5)
-    elif parts.rest_energy is not None:
+        norm = power(parts.energies(), 0.5)
+    elif parts.prepared:
         raise SignalError("A prepared signal knows its L_2 norms only: use p = 2.")
     else:
         each = range(parts.projector.n_bands)
-        bands = [lp_norm(parts.projector.part(parts, j), p) for j in each]
+        bands = [lp_norm(parts.part(j), p) for j in each]
         norm = torch.stack(bands, dim=-2)
     if normalize:
         norm = norm / parts.projector.sizes.to(norm) ** (1 / p)
@@ -69,7 +63,7 @@ def analyze(
 def synthesize(
     r: Tensor,
     x: Tensor | Decomposition,
-    projector: Projector | BatchProjector | None = None,
+    projector: BandProjector | None = None,
     *,
     form: Form = "diagonal",
     a: float = 1.0,
@@ -120,79 +114,22 @@ def synthesize(
 
     if form == "diagonal":
         _check_shape(r, (n_bands, channels), form)
-        return _diagonal(parts, r * scale)
+        return parts.weighted(r * scale)
     if form == "bandwise":
         _check_shape(r, (n_bands, channels, None), form)
-        return _mixing(parts, scale, r)
+        return parts.mixed(r * scale.unsqueeze(-1))
     if form == "full":
         _check_shape(r, (n_bands * channels, None), form)
-        return _mixing(parts, scale, r.unflatten(-2, (n_bands, channels)))
+        return parts.mixed(r.unflatten(-2, (n_bands, channels)) * scale.unsqueeze(-1))
     raise SignalError(f"form must be 'diagonal', 'bandwise' or 'full', not {form!r}.")
 
 
-def _decomposition(
-    x: Tensor | Decomposition, projector: Projector | BatchProjector | None
-) -> Decomposition:
+def _decomposition(x: Tensor | Decomposition, projector: BandProjector | None) -> Decomposition:
     if isinstance(x, Decomposition):
         return x
     if projector is None:
         raise SignalError("A signal needs a projector: analyze(x, projector).")
     return projector.decompose(x)
-
-
-def _energies(parts: Decomposition) -> Tensor:
-    """Squared norms (..., B, d): sums of squared coefficients over the columns of each band."""
-    energies = parts.projector.band_sums(energy(parts.coefficients))
-    if parts.projector.rest is None:
-        return energies
-    rest = _rest_energy(parts, energies.sum(-2, keepdim=True))
-    return energies.index_add(-2, parts.projector.rest_index, rest)
-
-
-def _rest_energy(parts: Decomposition, explicit: Tensor) -> Tensor:
-    """The implicit band's energy (..., 1, d): by Pythagoras where that is accurate.
-
-    The difference of two nearly equal energies has no digits left. Where less than a thousandth is
-    left to the implicit band, its norm is computed from the remainder (docs/decisions.md).
-    """
-    if parts.rest_energy is not None:
-        return parts.rest_energy
-    if parts.known_remainder is None:
-        # One pass, where squares and their sum would be two.
-        total = torch.linalg.vector_norm(parts.signal, dim=-2, keepdim=True).square()
-        rest: Tensor = total - explicit
-        if holds_everywhere(rest > _PYTHAGORAS * total):
-            return rest
-    return energy(parts.remainder).sum(-2, keepdim=True)
-
-
-def _diagonal(parts: Decomposition, gain: Tensor) -> Tensor:
-    projector = parts.projector
-    gain = gain.to(parts.coefficients.dtype)
-    if projector.rest is None:
-        gained = parts.coefficients * projector.spread(gain)
-        return projector.restore(thin_product(projector.vectors, gained))
-    rest = gain[..., projector.rest, None, :]
-    if parts.known_remainder is None:  # the rest is X minus the columns: fold it into them
-        gained = parts.coefficients * (projector.spread(gain) - rest)
-        y = thin_product(projector.vectors, gained)
-        return projector.restore(torch.addcmul(y, parts.signal, rest))
-    y = thin_product(projector.vectors, parts.coefficients * projector.spread(gain))
-    return projector.restore(torch.addcmul(y, parts.remainder, rest))
-
-
-def _mixing(parts: Decomposition, scale: Tensor, r: Tensor) -> Tensor:
-    projector = parts.projector
-    r = (r * scale.unsqueeze(-1)).to(parts.coefficients.dtype)
-    mixed = projector.mix(parts.coefficients, r)
-    if projector.rest is None:
-        return projector.restore(thin_product(projector.vectors, mixed))
-    rest = r[..., projector.rest, :, :]
-    if parts.known_remainder is None:
-        mixed = mixed - parts.coefficients @ rest
-        y = thin_product(projector.vectors, mixed)
-        return projector.restore(y + parts.signal @ rest)
-    return projector.restore(thin_product(projector.vectors, mixed) + parts.remainder @ rest)
 
 
 def _check_shape(r: Tensor, expected: tuple[int | None, ...], form: str) -> None:

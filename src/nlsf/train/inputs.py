@@ -11,16 +11,24 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
+from nlsf.errors import ModelError
 from nlsf.nn import LaplacianAttention
 from nlsf.nn.baselines import PeerModel
 from nlsf.nn.models import GraphClassifier, NodeClassifier, SignalClassifier
 from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.nn.spectra import AnyProjector
 from nlsf.nn.spectral_layer import SpectralLayer
-from nlsf.spectral import BatchProjector, Projector, Spectrum, batched_eigh, laplacian, partial_eigh
+from nlsf.spectral import (
+    BatchProjector,
+    PolynomialBands,
+    Spectrum,
+    batched_eigh,
+    laplacian,
+    projector_of,
+)
 from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.prepared import PreparedGraphs
 from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
-from nlsf.spectral.shift import ShiftOperator
 from nlsf.train.solvers import Solved
 
 _SPARSE = 0.1
@@ -257,9 +265,14 @@ def inputs_for(
             branch.normalization,
             self_loops=branch.self_loops,
         )
-        progress(f"Eigendecomposition of {shift.name}, {shift.num_nodes:,} nodes")
-        spectrum = _spectrum(shift, branch, cache).to(dtype=dtype)
-        projectors.append(Projector(spectrum, branch.bands, complement=branch.complement))
+        polynomial = isinstance(branch.bands, PolynomialBands)
+        work = "Polynomial bands" if polynomial else "Eigendecomposition"
+        progress(f"{work} of {shift.name}, {shift.num_nodes:,} nodes")
+        projectors.append(
+            projector_of(
+                shift, branch.bands, complement=branch.complement, dtype=dtype, cache=cache
+            )
+        )
     graph = _graph(projectors) if branches else {"edge_index": dataset.graphs[0].edge_index}
     progress("Preparing the features")
     if dataset.signals is not None:
@@ -289,20 +302,6 @@ def spectral_branches(model: nn.Module) -> list[SpectralLayer]:
     return []
 
 
-def _spectrum(shift: ShiftOperator, branch: SpectralLayer, cache: bool) -> Spectrum:
-    """What the branch needs of the spectrum; all of it where that makes the projector smaller.
-
-    Bands that reach far up may need nearly every pair, dyadic ones on L for example, whose highest
-    eigenvalues are few and far apart. With the last pairs too, not the last band is implicit but
-    the largest one, and training multiplies only the columns of the others.
-    """
-    spectrum = partial_eigh(shift, bands=branch.bands, cache=cache)
-    leaves_nothing_out = branch.complement or branch.bands.covers_all
-    if leaves_nothing_out and shift.num_nodes / 2 < spectrum.num_pairs < shift.num_nodes:
-        return partial_eigh(shift, cache=cache)
-    return spectrum
-
-
 def _signals(
     model: SignalClassifier,
     dataset: Dataset,
@@ -330,6 +329,10 @@ def _graphs(
         for g in dataset.graphs
     ]
     spectra = []
+    if any(isinstance(branch.bands, PolynomialBands) for branch in branches):
+        raise ModelError(
+            "Polynomial bands are for one graph: use their base for a data set of graphs."
+        )
     for branch in branches:
         shifts = [
             laplacian(
@@ -371,7 +374,7 @@ def _prepared_as(model: nn.Module) -> type[PreparedGraphs] | type[PreparedNodes]
     return PreparedGraphs if model.config.level == "graph" else PreparedNodes
 
 
-def _graph(projectors: Sequence[Projector] | Sequence[BatchProjector]) -> dict[str, Any]:
+def _graph(projectors: Sequence[AnyProjector]) -> dict[str, Any]:
     """The models take one projector, or a pair of them."""
     return {"spectrum": projectors[0] if len(projectors) == 1 else tuple(projectors)}
 

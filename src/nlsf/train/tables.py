@@ -26,6 +26,7 @@ BANDS: dict[str, type[Bands]] = {
     "interval": families.IntervalBands,
     "quantile": families.QuantileBands,
     "atom": families.AtomBands,
+    "polynomial": families.PolynomialBands,
 }
 """The families of bands, by the ``kind`` of their table."""
 

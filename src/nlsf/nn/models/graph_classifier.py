@@ -17,8 +17,16 @@ from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.pooling_nlsf import PoolingNLSF
 from nlsf.nn.readout import ReadoutName
 from nlsf.nn.response import ResponseName, Sharing
+from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.nn.start import Start
-from nlsf.spectral import Bands, BatchProjector, DyadicBands, IndexBands
+from nlsf.spectral import (
+    Bands,
+    BatchProjector,
+    DyadicBands,
+    IndexBands,
+    PolynomialBands,
+    Projector,
+)
 from nlsf.spectral.prepared import PreparedGraphs
 from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
 
@@ -140,6 +148,9 @@ class GraphClassifier(nn.Module):
     def can_prepare(self) -> bool:
         """Whether the fast path of `prepare` is open to this model."""
         c = self.config
+        bands = (layer.bands for layer in self.modules() if isinstance(layer, SpectralLayer))
+        if any(isinstance(one, PolynomialBands) for one in bands):
+            return False
         return c.norm == 2 if c.level == "graph" else c.response != "full"
 
     def prepare(
@@ -161,7 +172,7 @@ class GraphClassifier(nn.Module):
         if not self.can_prepare:
             raise ModelError(
                 "The fast path needs level='graph' with norm=2, or level='pooling' with a response "
-                "that is not 'full'."
+                "that is not 'full', and bands that are not polynomial."
             )
         given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
         prepared: list[Any] = []
@@ -171,7 +182,8 @@ class GraphClassifier(nn.Module):
             if isinstance(branch, PoolingNLSF) and isinstance(projector, BatchProjector):
                 prepared.append(PreparedNodes.of(x, projector, layer.norm, layer.normalize))
             elif isinstance(branch, GraphNLSF) and (
-                isinstance(projector, BatchProjector) or x.ndim == 3
+                isinstance(projector, BatchProjector)
+                or (isinstance(projector, Projector) and x.ndim == 3)
             ):
                 prepared.append(PreparedGraphs(x, projector))
             else:

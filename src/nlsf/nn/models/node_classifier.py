@@ -16,7 +16,7 @@ from nlsf.nn.response import Mode, ResponseName, Sharing
 from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.stack import NLSFStack
 from nlsf.nn.start import Start
-from nlsf.spectral import Bands, DyadicBands, IndexBands, Projector
+from nlsf.spectral import Bands, DyadicBands, IndexBands, PolynomialBands, Projector
 from nlsf.spectral.prepared import PreparedRows
 
 
@@ -195,7 +195,13 @@ class NodeClassifier(nn.Module):
     def can_prepare(self) -> bool:
         """Whether the fast path of `prepare` is open to this model."""
         c = self.config
-        return c.encoder != "mlp" and c.num_layers == 1 and c.input_dropout == 0 and not c.residual
+        linear = c.encoder != "mlp" and c.input_dropout == 0
+        return linear and c.num_layers == 1 and not c.residual and not self._polynomial
+
+    @property
+    def _polynomial(self) -> bool:
+        """Whether a branch has no eigenvectors, of which rows could be taken."""
+        return any(isinstance(branch.bands, PolynomialBands) for branch in self._branches())
 
     def prepare(
         self,
@@ -209,8 +215,8 @@ class NodeClassifier(nn.Module):
         """Prepares the fast path: fixed features, and only these nodes.
 
         It is open to models whose way to the one filter is linear: ``encoder`` linear or none, one
-        layer, no input dropout. `forward_rows` then gives the same numbers as ``forward(x)[rows]``
-        and costs nothing that grows with the graph.
+        layer, no input dropout, no polynomial bands. `forward_rows` then gives the same numbers as
+        ``forward(x)[rows]`` and costs nothing that grows with the graph.
 
         Args:
             rows: the nodes, (R,).
@@ -220,6 +226,11 @@ class NodeClassifier(nn.Module):
             spectrum: as in ``forward``.
         """
         c = self.config
+        if self._polynomial:
+            raise ModelError(
+                "The fast path takes rows of eigenvectors, which polynomial bands do not have: "
+                "call the model itself."
+            )
         if not self.can_prepare:
             raise ModelError(
                 "The fast path needs encoder='linear' or 'none', num_layers=1, input_dropout=0 and "

@@ -2,7 +2,8 @@
 
 All bands live on the frequency axis (`Spectrum.frequencies`; for a Laplacian the eigenvalues), all
 are half-open ``(low, high]`` with the first one closed at 0, and all leave the rest to the
-complement, which is numbered last. An eigenspace always lies in one band as a whole.
+complement, which is numbered last. An eigenspace always lies in one band as a whole (but for
+`PolynomialBands`, which overlap).
 
 | family | bands |
 |---|---|
@@ -13,6 +14,7 @@ complement, which is numbered last. An eigenspace always lies in one band as a w
 | `IntervalBands` | intervals of your choice |
 | `QuantileBands` | equal numbers of eigenvalues, or equal energy of a signal |
 | `AtomBands` | eigenvalues of large multiplicity apart from the others |
+| `PolynomialBands` | the bands of another family with smooth edges, without eigenvectors |
 """
 
 from nlsf.spectral.bands.atom import AtomBands
@@ -20,6 +22,7 @@ from nlsf.spectral.bands.base import Bands
 from nlsf.spectral.bands.edges import AffineGeometricBands, DyadicBands, UniformBands
 from nlsf.spectral.bands.index import IndexBands
 from nlsf.spectral.bands.interval import IntervalBands
+from nlsf.spectral.bands.polynomial import PolynomialBands
 from nlsf.spectral.bands.quantile import QuantileBands
 
 __all__ = [
@@ -29,6 +32,7 @@ __all__ = [
     "DyadicBands",
     "IndexBands",
     "IntervalBands",
+    "PolynomialBands",
     "QuantileBands",
     "UniformBands",
 ]

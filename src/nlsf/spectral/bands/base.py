@@ -48,6 +48,14 @@ class Bands(ABC):
         del spectrum, signal
         return self
 
+    def limits(self, bandwidth: float) -> Tensor | None:
+        """The ends (n_bands, 2) of each band on a frequency axis [0, bandwidth], float64.
+
+        ``None`` for families whose bands depend on the eigenvalues themselves.
+        """
+        del bandwidth
+        return None
+
     def _repr_html_(self) -> str:
         from nlsf.spectral.notebook import bands_html
 

@@ -21,6 +21,11 @@ class _EdgeBands(Bands):
     def edges(self, bandwidth: float) -> Tensor:
         """The edges (K + 1,) on a frequency axis [0, bandwidth], float64."""
 
+    def limits(self, bandwidth: float) -> Tensor:
+        """Neighbouring edges."""
+        edges = self.edges(bandwidth)
+        return torch.stack([edges[:-1], edges[1:]], dim=-1)
+
     def assign(self, spectrum: Spectrum) -> Tensor:
         """The band of each eigenpair, by the mean frequency of its eigenspace.
 

@@ -59,6 +59,11 @@ class IntervalBands(Bands):
         end = last[0] if self.covers_all else last[1]
         return Demand() if end == math.inf else Demand(frequency=end)
 
+    def limits(self, bandwidth: float) -> Tensor:
+        """The intervals themselves, whatever the bandwidth."""
+        del bandwidth
+        return torch.tensor(self.intervals, dtype=torch.float64)
+
     def assign(self, spectrum: Spectrum) -> Tensor:
         """The interval of each eigenpair; an end counts as reached within ``gap_tol``."""
         frequency = spectrum.eigenspace_frequencies

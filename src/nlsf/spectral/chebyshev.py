@@ -1,0 +1,136 @@
+"""A sparse operator made ready for Chebyshev polynomials: `ScaledOperator`."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from nlsf.spectral.eigensolve import frequency_range
+from nlsf.spectral.shift import ShiftOperator
+
+_MARGIN = 1e-6
+"""By how much the axis is longer than the spectrum: more than the ends and float32 are off."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledOperator:
+    r"""A shift operator on the frequency axis, scaled so that its spectrum lies in [-1, 1].
+
+    .. math::
+        \tilde\Delta = (F - c) / h, \qquad F = |\Delta - \text{origin}|
+
+    Attributes:
+        matrix: (N, N), :math:`\tilde\Delta` as a sparse CSR tensor.
+        bandwidth: the largest frequency.
+        centre: the c of the formula, half of the bandwidth.
+        half: the h, about the same; 1 for an operator with one eigenvalue.
+        gap: distance below which two frequencies count as equal.
+    """
+
+    matrix: Tensor
+    bandwidth: float
+    centre: float
+    half: float
+    gap: float
+
+    @classmethod
+    def of(cls, shift: ShiftOperator, *, gap_tol: float = 1e-9) -> ScaledOperator:
+        """Finds the ends of the spectrum, and scales; in double precision.
+
+        Args:
+            shift: the operator.
+            gap_tol: as in `partial_eigh`, relative to ``shift.scale``.
+        """
+        origin, far = frequency_range(shift, gap_tol=gap_tol)
+        gap, bandwidth = gap_tol * shift.scale, far - origin
+        centre = bandwidth / 2
+        half = centre * (1 + _MARGIN) if bandwidth > gap else 1.0
+        low = shift.matrix if shift.order == "ascending" else -shift.matrix
+        diagonal = sparse.eye_array(shift.num_nodes, format="csr") * (origin + centre)
+        scaled = sparse.csr_array((low - diagonal) / half)
+        scaled.sort_indices()
+        return cls(_csr(scaled), bandwidth, centre, half, gap)
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return self.matrix.shape[0]
+
+    def to(
+        self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
+    ) -> ScaledOperator:
+        """The same operator in another precision or on another device."""
+        return replace(self, matrix=self.matrix.to(dtype=dtype, device=device))
+
+    def apply(self, x: Tensor) -> Tensor:
+        r""":math:`\tilde\Delta X`, (N, D)."""
+        # The kernel does not take a matrix without rows.
+        return self.matrix @ x if x.numel() else x.clone()
+
+    def advance(self, previous: Tensor, current: Tensor, out: Tensor) -> None:
+        r"""Writes :math:`2 \tilde\Delta \, current - previous` to ``out``, all (N, D)."""
+        if current.numel():
+            torch.addmm(previous, self.matrix, current, beta=-1, alpha=2, out=out)
+
+
+@torch.no_grad()
+def chebyshev_traces(
+    operator: ScaledOperator, order: int, *, probes: int = 32, exact: int = 512, seed: int = 0
+) -> Tensor:
+    r"""The traces of :math:`T_0(\tilde\Delta), \dots, T_{2K}(\tilde\Delta)`, by K products.
+
+    Two neighbours in the recurrence give two traces,
+
+    .. math::
+        2 \langle T_k z, T_k z \rangle = \langle z, T_{2k} z \rangle + \langle z, z \rangle, \quad
+        2 \langle T_k z, T_{k+1} z \rangle
+            = \langle z, T_{2k+1} z \rangle + \langle z, T_1 z \rangle .
+
+    Args:
+        operator: the operator, in double precision.
+        order: K, at least 1.
+        probes: random sign vectors z, whose mean estimates a trace (Hutchinson).
+        exact: up to so many nodes, all unit vectors are taken instead, and the traces are exact.
+        seed: of the random signs.
+
+    Returns:
+        (2 K + 1,), float64; the first is N always.
+    """
+    n, dtype = operator.num_nodes, operator.matrix.dtype
+    if n <= exact:
+        z, weight = torch.eye(n, dtype=dtype), 1.0
+    else:
+        generator = torch.Generator().manual_seed(seed)
+        z = 2.0 * torch.randint(2, (n, probes), generator=generator).to(dtype) - 1
+        weight = 1 / probes
+    previous, current = z, operator.apply(z)
+    traces = [_inner(z, z), _inner(z, current)]
+    for k in range(1, order + 1):
+        traces.append(2 * _inner(current, current) - traces[0])
+        if k < order:
+            following = torch.empty_like(current)
+            operator.advance(previous, current, following)
+            previous, current = current, following
+            traces.append(2 * _inner(previous, current) - traces[1])
+    return weight * torch.stack(traces)
+
+
+def _inner(a: Tensor, b: Tensor) -> Tensor:
+    """The real part of the inner product of all entries."""
+    return (a.conj() * b).real.sum() if a.is_complex() else (a * b).sum()
+
+
+def _csr(matrix: sparse.csr_array) -> Tensor:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # "CSR support is in beta"
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(matrix.indptr.astype(np.int32)),
+            torch.from_numpy(matrix.indices.astype(np.int32)),
+            torch.from_numpy(matrix.data),
+            size=matrix.shape,
+        )

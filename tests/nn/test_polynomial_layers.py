@@ -1,0 +1,159 @@
+"""Layers and models take polynomial bands where they take exact ones, on one graph."""
+
+import pytest
+import torch
+from torch import nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from nlsf.errors import ModelError
+from nlsf.nn import (
+    GraphClassifier,
+    GraphNLSF,
+    LaplacianAttention,
+    NLSFStack,
+    NodeClassifier,
+    NodeNLSF,
+    PoolingNLSF,
+)
+from nlsf.nn.mixing_nlsf import MixingNLSF
+from nlsf.spectral import (
+    DyadicBands,
+    IndexBands,
+    IntervalBands,
+    PolynomialBands,
+    PolynomialProjector,
+    laplacian,
+    partial_eigh,
+)
+from nlsf.testing import assert_shift_equivariant
+from nlsf.testing.graphs import torus
+from nn.layers import randomised, signal
+
+GRAPH = torus(4, 5)
+SHIFT = laplacian(GRAPH, normalization="sym")
+SMOOTH = PolynomialBands(DyadicBands(S=4), order=10)
+F64 = torch.float64
+
+
+def attention(score="scalar"):
+    exact = NodeNLSF(2, 2, IndexBands(3), normalization=None, hidden=3)
+    return LaplacianAttention(exact, NodeNLSF(2, 2, SMOOTH, start="ppr", hidden=3), score)
+
+
+LAYERS = {
+    "diagonal": lambda: NodeNLSF(2, 2, SMOOTH, hidden=3, start="ppr"),
+    "bandwise": lambda: NodeNLSF(2, 3, SMOOTH, response="bandwise", hidden=3),
+    "full": lambda: NodeNLSF(2, 3, SMOOTH, response="full", hidden=3),
+    "lead": lambda: NodeNLSF(
+        2, 2, PolynomialBands(DyadicBands(S=4, K=2), 6), complement=False, hidden=3
+    ),
+    "L_1": lambda: NodeNLSF(2, 2, SMOOTH, norm=1.0, hidden=3),
+    "attention": attention,
+    "attention, spectral": lambda: attention("spectral"),
+    "stack": lambda: NLSFStack([NodeNLSF(2, 2, SMOOTH, hidden=3) for _ in range(2)]),
+    "mixing": lambda: MixingNLSF(2, 20, SMOOTH, hidden=3),
+    "graph": lambda: GraphNLSF(2, 3, SMOOTH, hidden=3),
+    "pooling": lambda: PoolingNLSF(2, 3, 4, bands=SMOOTH),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_every_layer_trains_a_step(name):
+    layer = randomised(LAYERS[name]())
+    x = signal(GRAPH.num_nodes, 2)
+    target = layer(x, GRAPH.edge_index).detach() + 1
+    optimizer = torch.optim.SGD(layer.parameters(), lr=1e-4)
+
+    def loss():
+        return (layer(x, GRAPH.edge_index) - target).square().mean()
+
+    before = loss()
+    before.backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in layer.parameters())
+    optimizer.step()
+    assert loss() < before
+
+
+@pytest.mark.parametrize("name", ["diagonal", "bandwise", "full", "lead", "stack", "mixing"])
+def test_filters_commute_with_functional_shifts(name):
+    layer = randomised(LAYERS[name]())
+    x = signal(GRAPH.num_nodes, 2)
+    assert_shift_equivariant(lambda x: layer(x, GRAPH.edge_index), partial_eigh(SHIFT), x)
+
+
+@pytest.mark.parametrize("name", ["diagonal", "bandwise", "full"])
+def test_with_a_high_order_a_layer_has_the_numbers_of_exact_bands(name):
+    frequency = partial_eigh(SHIFT).eigenspace_frequencies
+    edges = ((frequency[1:] + frequency[:-1]) / 2)[frequency.diff() > 0.2].tolist()
+    base = IntervalBands([(0, edges[0]), (edges[0], edges[-1])])
+    outputs = []
+    for bands in (base, PolynomialBands(base, 300)):
+        layer = NodeNLSF(2, 2, bands, response=name, hidden=3, a=0.0)
+        outputs.append(randomised(layer)(signal(GRAPH.num_nodes, 2), GRAPH.edge_index))
+    torch.testing.assert_close(outputs[0], outputs[1], atol=1e-2, rtol=1e-2)
+
+
+def test_a_projector_can_be_given_and_must_fit():
+    layer = randomised(LAYERS["diagonal"]())
+    x = signal(GRAPH.num_nodes, 2)
+    P = PolynomialProjector(SHIFT, SMOOTH)
+    torch.testing.assert_close(layer(x, spectrum=P), layer(x, GRAPH.edge_index))
+    with pytest.raises(ModelError, match="order=3"):
+        layer(x, spectrum=PolynomialProjector(SHIFT, PolynomialBands(DyadicBands(S=4), 3)))
+    with pytest.raises(ModelError, match="pass edge_index, or a PolynomialProjector"):
+        layer(x, spectrum=partial_eigh(SHIFT))
+    with pytest.raises(ModelError, match="for one graph"):
+        layer(x, GRAPH.edge_index, batch=torch.zeros(GRAPH.num_nodes, dtype=torch.int64))
+
+
+def test_single_precision_and_many_signals():
+    layer = LAYERS["diagonal"]()
+    x = signal(3, GRAPH.num_nodes, 2).float()
+    y = layer(x, GRAPH.edge_index)
+    assert y.dtype == torch.float32
+    expected = torch.stack([layer(one, GRAPH.edge_index) for one in x])
+    torch.testing.assert_close(y, expected)
+
+
+def classifier(**fields):
+    bands = {"index_bands": IndexBands(4), "value_bands": SMOOTH}
+    return NodeClassifier(in_channels=6, out_channels=3, hidden_channels=5, **bands, **fields)
+
+
+@pytest.mark.parametrize("branches", ["attention", "value"])
+@pytest.mark.parametrize("place", ["hidden", "scores"])
+def test_many_classifiers_in_one_call_train_as_each_alone(branches, place):
+    torch.manual_seed(0)
+    models = [classifier(branches=branches, place=place).double().eval() for _ in range(3)]
+    for model in models:
+        for parameter in model.parameters():
+            nn.init.normal_(parameter, std=0.3)
+    x = signal(GRAPH.num_nodes, 6)
+    params, buffers = stack_module_state(models)
+
+    def loss(params, buffers):
+        y = functional_call(models[0], (params, buffers), (x, GRAPH.edge_index))
+        return y.square().mean()
+
+    found = vmap(loss)(params, buffers)
+    found.sum().backward()
+    for i, model in enumerate(models):
+        alone = model(x, GRAPH.edge_index).square().mean()
+        alone.backward()
+        torch.testing.assert_close(found[i], alone)
+        for name, parameter in model.named_parameters():
+            torch.testing.assert_close(params[name].grad[i], parameter.grad)
+
+
+def test_the_fast_paths_are_closed_and_say_why():
+    model = classifier(encoder="linear", input_dropout=0.0)
+    assert not model.can_prepare
+    with pytest.raises(ModelError, match="polynomial bands do not have"):
+        model.prepare(torch.arange(3), torch.randn(GRAPH.num_nodes, 6), GRAPH.edge_index)
+    only_index = classifier(encoder="linear", input_dropout=0.0, branches="index")
+    assert only_index.can_prepare  # the bands of the branch that is not there do not count
+    graphs = GraphClassifier(
+        in_channels=2, out_channels=2, level="graph", branches="value", value_bands=SMOOTH
+    )
+    with pytest.raises(ModelError, match="not polynomial"):
+        graphs.prepare(torch.randn(4, GRAPH.num_nodes, 2), GRAPH.edge_index)
