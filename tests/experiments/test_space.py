@@ -38,7 +38,7 @@ def test_the_papers_choices_are_among_those_of_our_models():
     assert "model.index_bands" not in space_of("value", "node").choices
     assert not {"model.value_bands", "model.self_loops"} & {*space_of("index", "node").choices}
     large = space_of("att-node", "node", large=True).choices["model.value_bands"]
-    assert {bands["kind"] for bands in large} == {"index"}
+    assert {bands["kind"] for bands in large} == {"index", "polynomial"}
 
 
 def test_a_space_goes_through_toml():

@@ -132,7 +132,7 @@ def space_of(model: str, level: Level, *, large: bool = False) -> Space:
     Args:
         model: a name of `nlsf.train.models.MODELS`.
         level: what an example is.
-        large: for a graph of which only leading eigenvectors can be had: only index bands.
+        large: for a graph of which only leading eigenvectors can be had.
     """
     return Space(choices_of(model, level, large=large))
 

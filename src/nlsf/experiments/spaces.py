@@ -34,6 +34,16 @@ _FILTER_TRAINING: _Choices = {
 _DYADIC = ((1 / 4, 3), (1 / 3, 4), (1 / 2, 6), (2 / 3, 8), (3 / 4, 10))
 """The paper's decay rates r, each with the S that reaches about the same lowest frequency."""
 
+_LARGE_BANDS: tuple[Any, ...] = (
+    *(
+        {"kind": "polynomial", "base": base, "order": order}
+        for base in ({"kind": "dyadic", "r": 0.5, "S": 5}, {"kind": "uniform", "S": 8})
+        for order in (16, 32)
+    ),
+    {"kind": "index", "J": 64},
+)
+"""Bands of a graph of which only leading eigenvectors can be had."""
+
 _STARTS: tuple[Any, ...] = (
     {"name": "all-pass"},
     {"name": "ppr", "t": 3.0},
@@ -74,8 +84,7 @@ def _nodes(kind: ModelKind, large: bool) -> _Choices:
     if branches in ("attention", "index"):
         choices["model.index_bands"] = _index(4, 8, 16, 32, 64)
     if branches in ("attention", "value"):
-        narrow = _index(16, 32, 64, 100)
-        choices["model.value_bands"] = narrow if large else _value_bands((8, 20, 40))
+        choices["model.value_bands"] = _LARGE_BANDS if large else _value_bands((8, 20, 40))
         choices["model.self_loops"] = (True, False)
     if branches == "attention":
         choices["model.score"] = ("scalar", "spectral")
