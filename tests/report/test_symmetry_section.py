@@ -4,18 +4,21 @@ from nlsf.report.symmetry_section import shift_errors, symmetry_charts
 from report.small_runs import trained_run
 from train.small import graph_data, node_data, signal_data
 
+SMOOTH = {"kind": "polynomial", "base": {"kind": "uniform", "S": 3}, "order": 8}
+
 
 @pytest.mark.parametrize(
     ("data", "model"),
     [
         (node_data(), {}),
         (node_data(), {"num_layers": 2, "place": "hidden"}),
+        (node_data(), {"value_bands": SMOOTH}),
         (graph_data(), {"name": "graph"}),
         (graph_data(), {"name": "pooling"}),
         (signal_data(), {"name": "graph"}),
         (signal_data(), {"name": "pooling"}),
     ],
-    ids=["nodes", "deep", "graphs", "pooling", "signals", "pooled signals"],
+    ids=["nodes", "deep", "smooth bands", "graphs", "pooling", "signals", "pooled signals"],
 )
 def test_trained_filters_keep_what_a_relu_breaks(tmp_path, data, model):
     (bars,) = symmetry_charts(trained_run(data, tmp_path / "run", model=model))
@@ -40,5 +43,7 @@ def test_large_bands_are_turned_less_often(tmp_path, monkeypatch):
     run = trained_run(node_data(), tmp_path / "run")
     monkeypatch.setattr("nlsf.report.symmetry_section._LARGE_BAND", 2)
     branch = run.branches[1]
-    own, relu = shift_errors(branch.layer, [branch.projector()], [run.seen.signal])
+    own, relu = shift_errors(
+        branch.layer, [branch.projector()], [branch.space()], [run.seen.signal]
+    )
     assert len(own) == len(relu) == 2

@@ -27,7 +27,7 @@ _GRAPHS = 256
 
 def spectrum_charts(run: TrainedRun, branch: Branch) -> list[Chart]:
     """What one branch of a model sees of its graph, or of its graphs."""
-    bands = branch.layer.bands
+    bands = branch.bands
     if run.dataset.level == "graph":
         features = [run.dataset.graphs[i].x for i in run.rows[:_GRAPHS]]
         return set_charts(branch.spectra[:_GRAPHS], bands, features)

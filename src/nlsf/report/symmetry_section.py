@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -12,7 +12,14 @@ from nlsf.nn import GraphNLSF, NodeNLSF
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.report.charts import BarChart, Chart
 from nlsf.report.trained import TrainedRun
-from nlsf.spectral import Projector, equivariance_error, invariance_error, sample_shift
+from nlsf.spectral import (
+    PolynomialProjector,
+    Projector,
+    Spectrum,
+    equivariance_error,
+    invariance_error,
+    sample_shift,
+)
 
 _SAMPLES = 5
 """Shifts that are drawn for each filter."""
@@ -35,7 +42,8 @@ def symmetry_charts(run: TrainedRun) -> list[Chart]:
     for branch in run.branches:
         projectors = [branch.projector(i) for i in range(min(len(branch.spectra), _SAMPLES))]
         signals = _signals(run, len(projectors))
-        own, relu = shift_errors(branch.layer, projectors, signals)
+        spaces = [branch.space(i) for i in range(len(projectors))]
+        own, relu = shift_errors(branch.layer, projectors, spaces, signals)
         series.append((branch.title, own))
         contrast.append(relu)
     count = min(len(values) for _, values in series)
@@ -61,7 +69,10 @@ def symmetry_charts(run: TrainedRun) -> list[Chart]:
 
 
 def shift_errors(
-    layer: SpectralLayer, projectors: list[Projector], signals: list[Tensor]
+    layer: SpectralLayer,
+    projectors: Sequence[Projector | PolynomialProjector],
+    spaces: Sequence[Projector | Spectrum],
+    signals: Sequence[Tensor],
 ) -> tuple[list[float | None], list[float | None]]:
     """The relative errors of a filter, and of a ReLU in its place, for sampled shifts.
 
@@ -69,19 +80,21 @@ def shift_errors(
         layer: a node-level filter, which should commute with shifts, or a graph-level one, which
             should ignore them.
         projectors: the graphs; shifts are drawn on one after the other.
+        spaces: what the shifts are drawn from, one a graph, as in `sample_shift`.
         signals: (..., N, d), one a graph.
 
     Returns:
         Two lists, one error a shift; an error of exactly 0 counts as missing, because it cannot
         stand on a logarithmic axis.
     """
-    largest = max((int(s.stop - s.start) for p in projectors for s in p.slices), default=0)
+    exact = [space for space in spaces if isinstance(space, Projector)]
+    largest = max((int(s.stop - s.start) for p in exact for s in p.slices), default=0)
     count = _SAMPLES if largest < _LARGE_BAND else 2
     own, relu = [], []
     for number in range(count):
         projector = projectors[number % len(projectors)]
         x = signals[number % len(projectors)]
-        shift = sample_shift(projector, seed=number)
+        shift = sample_shift(spaces[number % len(projectors)], seed=number)
         if isinstance(layer, GraphNLSF):
             own.append(invariance_error(_call(layer, projector), x, shift))
             relu.append(invariance_error(_mean_relu(layer), x, shift))
@@ -108,7 +121,9 @@ def _finding(series: list[tuple[str, list[float | None]]]) -> str:
     )
 
 
-def _call(layer: SpectralLayer, projector: Projector) -> Callable[[Tensor], Tensor]:
+def _call(
+    layer: SpectralLayer, projector: Projector | PolynomialProjector
+) -> Callable[[Tensor], Tensor]:
     assert isinstance(layer, NodeNLSF | GraphNLSF)
 
     def filtered(x: Tensor) -> Tensor:

@@ -17,7 +17,17 @@ from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.report.observe import Observations, observe
 from nlsf.report.record import RunRecord
-from nlsf.spectral import IndexBands, Projector, Spectrum, batched_eigh, laplacian, partial_eigh
+from nlsf.spectral import (
+    Bands,
+    IndexBands,
+    PolynomialBands,
+    PolynomialProjector,
+    Projector,
+    Spectrum,
+    batched_eigh,
+    laplacian,
+    partial_eigh,
+)
 from nlsf.spectral.shift import ShiftOperator
 from nlsf.train.inputs import (
     GraphBatches,
@@ -29,6 +39,9 @@ from nlsf.train.inputs import (
 )
 from nlsf.train.job import Job, fingerprint
 from nlsf.train.selected import Selected
+
+_LEADING = 32
+"""Eigenspaces that are shown of a graph whose filter needs none."""
 
 _TOGETHER = 64
 """Graphs that are padded to one size and computed at a time."""
@@ -43,13 +56,16 @@ class Branch:
 
     Attributes:
         layer: the first filter that goes this way.
-        spectra: of the one graph; or of each predicted graph, where examples are graphs.
+        spectra: of the one graph; or of each predicted graph, where examples are graphs. Some
+            leading eigenpairs, where the filter needs none.
         mark: tells it from another of the same kind; empty where there is none.
+        smooth: the projector of polynomial bands; ``None`` for others.
     """
 
     layer: SpectralLayer
     spectra: Sequence[Spectrum]
     mark: str = ""
+    smooth: PolynomialProjector | None = None
 
     @property
     def title(self) -> str:
@@ -57,8 +73,27 @@ class Branch:
         kind = "index" if isinstance(self.layer.bands, IndexBands) else "value"
         return f"{kind} filter on {self.spectra[0].name}{self.mark}"
 
-    def projector(self, number: int = 0) -> Projector:
+    @property
+    def bands(self) -> Bands:
+        """What the spectrum is divided into on the page: eigenspaces, where bands are smooth."""
+        if self.smooth is None:
+            return self.layer.bands
+        return IndexBands(self.spectra[0].num_eigenspaces)
+
+    def projector(self, number: int = 0) -> Projector | PolynomialProjector:
         """The layer's bands on the one graph, or on one of the predicted graphs."""
+        if self.smooth is not None:
+            return self.smooth
+        return self._exact(number)
+
+    def space(self, number: int = 0) -> Projector | Spectrum:
+        """What shifts are drawn from that the filter commutes with.
+
+        Smooth bands keep the symmetry of the operator, not the larger one of exact bands.
+        """
+        return self._exact(number) if self.smooth is None else self.spectra[number]
+
+    def _exact(self, number: int) -> Projector:
         layer = self.layer
         return Projector(self.spectra[number], layer.bands, complement=layer.complement)
 
@@ -162,11 +197,17 @@ def _branches(model: nn.Module, job: Job, graphs: list[Data], cache: bool) -> li
     branches = []
     for layer in spectral_branches(model):
         shifts = [_shift(graph, layer) for graph in graphs]
+        smooth = None
         if job.dataset.level == "graph":
             spectra = batched_eigh(shifts, bands=layer.bands)
+        elif isinstance(layer.bands, PolynomialBands):
+            spectra = [partial_eigh(shifts[0], bands=IndexBands(_LEADING), cache=cache)]
+            smooth = PolynomialProjector(
+                shifts[0], layer.bands, complement=layer.complement, cache=cache
+            ).to(job.dtype)
         else:
             spectra = [partial_eigh(shifts[0], bands=layer.bands, cache=cache)]
-        branches.append(Branch(layer, [one.to(dtype=job.dtype) for one in spectra]))
+        branches.append(Branch(layer, [s.to(dtype=job.dtype) for s in spectra], smooth=smooth))
     if len({branch.title for branch in branches}) < len(branches):
         return [replace(b, mark=f", branch {i + 1}") for i, b in enumerate(branches)]
     return branches

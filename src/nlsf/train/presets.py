@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nlsf.train.models import ModelKind
 
 LARGE = 8_000
-"""Nodes from which on no band may need half of the spectrum: index bands only."""
+"""Nodes from which on no band may need half of the eigenvectors."""
 
 _NODES: Table = {
     "training": {
@@ -62,12 +62,16 @@ PRESETS: dict[str, Table] = {
             "dropout": 0.5,
         },
     },
-    # A wide band of a large graph has too many eigenvectors: take the leading eigenspaces of both.
+    # A wide band of a large graph has too many eigenvectors: polynomials of N instead.
     "large": {
         **_NODES,
         "model": {
             "index_bands": {"kind": "index", "J": 32},
-            "value_bands": {"kind": "index", "J": 64},
+            "value_bands": {
+                "kind": "polynomial",
+                "base": {"kind": "dyadic", "r": 0.5, "S": 5},
+                "order": 16,
+            },
             "self_loops": True,
             "start": {"name": "ppr", "t": 9.0},
             "input_dropout": 0.5,
