@@ -1,0 +1,21 @@
+"""All studies by name: `STUDIES`, `find_study`."""
+
+from __future__ import annotations
+
+from nlsf.errors import ConfigError, unknown_name
+from nlsf.lab.activations import ACTIVATIONS
+from nlsf.lab.study import Study
+
+STUDIES: dict[str, Study] = {study.name: study for study in (ACTIVATIONS,)}
+"""In the order in which the gallery shows them."""
+
+
+def find_study(name: str) -> Study:
+    """The study of this name.
+
+    Raises:
+        ConfigError: there is none; the message has the nearest name.
+    """
+    if name not in STUDIES:
+        raise ConfigError(unknown_name("study", name, STUDIES))
+    return STUDIES[name]
