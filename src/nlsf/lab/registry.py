@@ -5,8 +5,9 @@ from __future__ import annotations
 from nlsf.errors import ConfigError, unknown_name
 from nlsf.lab.activations import ACTIVATIONS
 from nlsf.lab.study import Study
+from nlsf.lab.translation import TRANSLATION
 
-STUDIES: dict[str, Study] = {study.name: study for study in (ACTIVATIONS,)}
+STUDIES: dict[str, Study] = {study.name: study for study in (ACTIVATIONS, TRANSLATION)}
 """In the order in which the gallery shows them."""
 
 
