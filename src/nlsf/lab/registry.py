@@ -5,10 +5,18 @@ from __future__ import annotations
 from nlsf.errors import ConfigError, unknown_name
 from nlsf.lab.activations import ACTIVATIONS
 from nlsf.lab.commuting import COMMUTING
+from nlsf.lab.inverse import INVERSE
 from nlsf.lab.study import Study
 from nlsf.lab.translation import TRANSLATION
 
-STUDIES: dict[str, Study] = {study.name: study for study in (ACTIVATIONS, TRANSLATION, COMMUTING)}
+_ALL = (
+    ACTIVATIONS,
+    TRANSLATION,
+    COMMUTING,
+    INVERSE,
+)
+
+STUDIES: dict[str, Study] = {study.name: study for study in _ALL}
 """In the order in which the gallery shows them."""
 
 
