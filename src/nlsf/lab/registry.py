@@ -6,6 +6,7 @@ from nlsf.errors import ConfigError, unknown_name
 from nlsf.lab.activations import ACTIVATIONS
 from nlsf.lab.commuting import COMMUTING
 from nlsf.lab.inverse import INVERSE
+from nlsf.lab.pooling import POOLING
 from nlsf.lab.study import Study
 from nlsf.lab.translation import TRANSLATION
 
@@ -14,6 +15,7 @@ _ALL = (
     TRANSLATION,
     COMMUTING,
     INVERSE,
+    POOLING,
 )
 
 STUDIES: dict[str, Study] = {study.name: study for study in _ALL}
