@@ -103,8 +103,8 @@ def run(settings: PoolingSettings, pool: Pool = pool_identity) -> Finding:
     )
     conclusion = (
         f"Pooling gives {example['first']:.4g} and {example['second']:.4g} for the paper's two "
-        f"graphs, which no graph-level filter tells apart, and separates at "
-        f"least {100 * min(data['separated'][p] for p in others):.0f} % of {settings.pairs} "
+        f"graphs, which no graph-level filter tells apart, and separates at least "
+        f"{settings.pairs * min(data['separated'][p] for p in others):.0f} of {settings.pairs} "
         f"random pairs with equal coefficients for every p other than 2, but none for p = 2 "
         f"(largest gap {gaps[2.0].max():.0e})."
     )
@@ -290,7 +290,7 @@ POOLING = Study(
     "pooling",
     "Pooling is more expressive unless p = 2",
     "With L_p norms, p other than 2, pooling filters tell graph-signals apart that no graph-level "
-    "filter can, and lose nothing; for p = 2 both are equal (App. D.2.4).",
+    "filter can, and lose nothing; for p = 2, without an activation, both are equal (App. D.2.4).",
     PoolingSettings,
     run,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nlsf.errors import ConfigError, unknown_name
 from nlsf.lab.activations import ACTIVATIONS
+from nlsf.lab.bands import BANDS
 from nlsf.lab.commuting import COMMUTING
 from nlsf.lab.inverse import INVERSE
 from nlsf.lab.pooling import POOLING
@@ -16,6 +17,7 @@ _ALL = (
     COMMUTING,
     INVERSE,
     POOLING,
+    BANDS,
 )
 
 STUDIES: dict[str, Study] = {study.name: study for study in _ALL}
