@@ -10,6 +10,7 @@ from report.browser import assert_sound, marks, shown
 QUICK = {
     "activations": {"samples": 2},
     "bands": {"data": ("digits-grid", "digits-graphs"), "graphs": 5},
+    "complexity": {"nodes": (100, 200), "channels": (2, 4, 8)},
     "inverse": {"num_nodes": 25, "signals": 1},
     "pooling": {"pairs": 3},
     "translation": {"side": 15, "times": (0, 3, 5)},

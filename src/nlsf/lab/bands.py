@@ -110,17 +110,17 @@ def run(settings: BandSettings, affine: Affine = affine_geometric) -> Finding:
     even = sum(_evenness(s, "dyadic") > _evenness(s, "uniform") for s in sets.values())
     conclusion = (
         f"From the second on, each dyadic band is {1 / settings.rate:.3g} times as wide as the one "
-        f"below it; the edges a r^j - b approach the uniform ones in proportion to (r - 1)^{slope:.2f}, to "
-        f"{distance[-1]:.0e} of the spectrum at r = {_RATES[-1]:g}; on {len(sets)} data sets the "
-        f"bands share out all energy of the features (missing {lost:.0e}), on {even} of them more "
-        "evenly by dyadic than by uniform bands."
+        "below it; the edges a r^j - b approach the uniform ones in proportion to "
+        f"(r - 1)^{slope:.2f}, to {distance[-1]:.0e} of the spectrum at r = {_RATES[-1]:g}; "
+        f"on {len(sets)} data sets the bands share out all energy of the features (missing "
+        f"{lost:.0e}), on {even} of them more evenly by dyadic than by uniform bands."
     )
     note = remarks(
         (
             "The closer to low frequencies, the denser the dyadic bands become.",
             "But for the first, which reaches down to 0 and is r / (1 - r) times as wide as the "
-            f"second: {widths[0] / widths[1]:.3g} times at r = {settings.rate:g}, and more than "
-            "once for every r > 1/2.",
+            f"second: {widths[0] / widths[1]:.3g} times at r = {settings.rate:g}, and wider "
+            "than it for every r > 1/2.",
         )
     )
     return Finding(data, [*_charts(settings, families, data), note], conclusion, holds)

@@ -6,6 +6,7 @@ from nlsf.errors import ConfigError, unknown_name
 from nlsf.lab.activations import ACTIVATIONS
 from nlsf.lab.bands import BANDS
 from nlsf.lab.commuting import COMMUTING
+from nlsf.lab.complexity import COMPLEXITY
 from nlsf.lab.inverse import INVERSE
 from nlsf.lab.pooling import POOLING
 from nlsf.lab.study import Study
@@ -18,6 +19,7 @@ _ALL = (
     INVERSE,
     POOLING,
     BANDS,
+    COMPLEXITY,
 )
 
 STUDIES: dict[str, Study] = {study.name: study for study in _ALL}
