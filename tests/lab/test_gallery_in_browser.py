@@ -9,6 +9,7 @@ from report.browser import assert_sound, marks, shown
 
 QUICK = {
     "activations": {"samples": 2},
+    "approximation": {"widths": (2, 64), "graphs": 6},
     "bands": {"data": ("digits-grid", "digits-graphs"), "graphs": 5},
     "complexity": {"nodes": (100, 200), "channels": (2, 4, 8)},
     "inverse": {"num_nodes": 25, "signals": 1},

@@ -86,8 +86,9 @@ def run(settings: ComplexitySettings, count: Count = count_diagonal) -> Finding:
         for found, expected in zip(powers[axis], wanted[axis], strict=True)
     )
     conclusion = (
-        f"Analysis and synthesis take {_product(powers, 0)} operations, {data['per_NJd'][-1]:.2f} "
-        f"N J d of them, and the network {_product(powers, 1)}."
+        f"Analysis and synthesis of the diagonal filter take {_product(powers, 0)} operations, "
+        f"{data['per_NJd'][-1]:.2f} N J d of them, and the network {_product(powers, 1)}; the full "
+        f"form of Eq. 4 needs more for its synthesis, {_product(full_powers, 0)}."
     )
     charts = [
         *_charts(tried, counts, middle),
@@ -186,7 +187,7 @@ def _table(
 ) -> Chart:
     names = ("analysis and synthesis", "network")
     rows = [
-        [form, names[which], *(f"{found[axis][which]:.2f}" for axis in _AXES)]
+        [form, names[which], *(f"{abs(found[axis][which]):.2f}" for axis in _AXES)]
         for form, found in (("as examined", powers), ("full, Eq. 4", full))
         for which in (0, 1)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nlsf.errors import ConfigError, unknown_name
 from nlsf.lab.activations import ACTIVATIONS
+from nlsf.lab.approximation import APPROXIMATION
 from nlsf.lab.bands import BANDS
 from nlsf.lab.commuting import COMMUTING
 from nlsf.lab.complexity import COMPLEXITY
@@ -16,6 +17,7 @@ _ALL = (
     ACTIVATIONS,
     TRANSLATION,
     COMMUTING,
+    APPROXIMATION,
     INVERSE,
     POOLING,
     BANDS,

@@ -8,6 +8,7 @@ The way of the data, left to right, is the way through the files:
 | operator to eigenpairs | `partial_eigh`, `batched_eigh` | `Spectrum` |
 | eigenpairs to bands | `DyadicBands`, `IndexBands`, ... in a `Projector` | projections |
 | signal to invariants | `analyze` | (..., B, d) norms |
+| distance of graph-signals | `spectral_distance` | (...) numbers |
 | coefficients to signal | `synthesize` | (..., N, d) |
 | symmetry | `sample_shift`, `equivariance_error` | `FunctionalShift` |
 
@@ -29,6 +30,7 @@ from nlsf.spectral.batch_projector import BatchProjector
 from nlsf.spectral.batched import batched_eigh
 from nlsf.spectral.cache import SpectrumCache
 from nlsf.spectral.demand import Demand
+from nlsf.spectral.distance import spectral_distance
 from nlsf.spectral.eigensolve import partial_eigh
 from nlsf.spectral.functional_shift import (
     FunctionalShift,
@@ -74,5 +76,6 @@ __all__ = [
     "partial_eigh",
     "random_unitary",
     "sample_shift",
+    "spectral_distance",
     "synthesize",
 ]
