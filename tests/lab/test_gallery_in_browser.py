@@ -12,6 +12,7 @@ QUICK = {
     "approximation": {"widths": (2, 64), "graphs": 6},
     "bands": {"data": ("digits-grid", "digits-graphs"), "graphs": 5},
     "complexity": {"nodes": (100, 200), "channels": (2, 4, 8)},
+    "cut-norm": {"nodes": (40, 50)},
     "inverse": {"num_nodes": 25, "signals": 1},
     "pooling": {"pairs": 3},
     "translation": {"side": 15, "times": (0, 3, 5)},

@@ -42,8 +42,8 @@ _SPREAD = 4.0
 _RIDGE = 1e-3
 """Keeps the last layer small, so that a wide one does not follow every point it is fitted to.
 
-This and the scale above are the best of nine pairs that were tried with seed 0; the tests use other
-seeds.
+This and the scale above are the best of nine pairs that were tried with seed 0; the study and its
+tests use other seeds.
 """
 
 
@@ -56,7 +56,7 @@ class ApproximationSettings:
     signals: int = setting(
         200, "signals on each graph; twenty times as many on the graph of the node level"
     )
-    seed: int = setting(0, "of graphs, signals and networks")
+    seed: int = setting(2, "of graphs, signals and networks")
 
     def __post_init__(self) -> None:
         at_least(2, graphs=self.graphs, signals=self.signals)
@@ -110,8 +110,9 @@ def run(
         f"From width {settings.widths[0]} to {settings.widths[-1]} the error on new graphs falls "
         f"from {100 * errors['graph'][0]:.0f} % to {100 * errors['graph'][-1]:.1f} % at the graph "
         f"level and from {100 * errors['node'][0]:.0f} % to {100 * errors['node'][-1]:.1f} % at "
-        "the node level, while a target that is no function of the coefficients stays at "
-        f"{100 * errors['control'][-1]:.0f} %."
+        "the node level, for coefficients that stay away from 0 (where one is 0, node-level "
+        "filters are not universal), and a target that is no function of the coefficients stays "
+        f"at {100 * errors['control'][-1]:.0f} %."
     )
     return Finding(data, [_chart(settings, errors), _remarks(silent, metric)], conclusion, holds)
 

@@ -8,6 +8,7 @@ from nlsf.lab.approximation import APPROXIMATION
 from nlsf.lab.bands import BANDS
 from nlsf.lab.commuting import COMMUTING
 from nlsf.lab.complexity import COMPLEXITY
+from nlsf.lab.cut_norm import CUT_NORM
 from nlsf.lab.inverse import INVERSE
 from nlsf.lab.pooling import POOLING
 from nlsf.lab.study import Study
@@ -21,6 +22,7 @@ _ALL = (
     INVERSE,
     POOLING,
     BANDS,
+    CUT_NORM,
     COMPLEXITY,
 )
 
