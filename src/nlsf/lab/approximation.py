@@ -285,7 +285,8 @@ APPROXIMATION = Study(
     "approximation",
     "Filters are universal",
     "Any function of graph-signals that is continuous in the distance of their spectral "
-    "coefficients is approximated by filters whose network is wide enough (App. D.2.2, D.2.3).",
+    "coefficients is approximated by filters whose network is wide enough (App. D.2.2, D.2.3). "
+    "Examined where no coefficient is 0.",
     ApproximationSettings,
     run,
 )

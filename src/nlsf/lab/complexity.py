@@ -218,7 +218,8 @@ COMPLEXITY = Study(
     "complexity",
     "What a filter costs",
     "A step of learning takes O(N J d) operations for analysis and synthesis and O(J^2 d^2) for "
-    "the network in the spectral domain, none of which depends on the edges (Sec. 4.1).",
+    "the network in the spectral domain, none of which depends on the edges (Sec. 4.1). "
+    "Examined for the diagonal form.",
     ComplexitySettings,
     run,
 )

@@ -137,7 +137,7 @@ def _sandwich(settings: CutNormSettings) -> dict[str, float]:
 
 
 def _sparse(settings: CutNormSettings) -> dict[str, float]:
-    """The re-normalised bound (Eq. 9) on a sparse graph, beside the norm of the matrix itself.
+    """The re-normalised bound (App. D.4) on a sparse graph, beside the norm of the matrix itself.
 
     All entries are positive, so the cut norm of the matrix is its sum over all pairs.
     """
