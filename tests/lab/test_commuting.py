@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from nlsf.lab.commuting import CommutingSettings, _commutant, random_shift, run
+from nlsf.lab.commutant import commutant
+from nlsf.lab.commuting import CommutingSettings, random_shift, run
 from nlsf.spectral import Spectrum, laplacian, partial_eigh, random_unitary, sample_shift
 from nlsf.testing.graphs import ring
 
@@ -45,7 +46,7 @@ def test_the_dimensions_agree_with_the_eigenspaces_of_a_ring():
     spectrum = partial_eigh(laplacian(ring(8)))  # 1, 2, 2, 2, 1
     generator = torch.Generator().manual_seed(0)
     shifts = [sample_shift(spectrum, generator=generator).matrix().numpy() for _ in range(16)]
-    _, null = _commutant(shifts, 1)
+    _, null = commutant(shifts, 1)
     assert len(null) == 5
     L = laplacian(ring(8)).to_dense().numpy()
     basis = np.array([np.linalg.matrix_power(L, k).ravel() for k in range(5)])

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nlsf.data.generators import random_geometric
 from nlsf.errors import ConfigError
+from nlsf.lab.prescribed import with_coefficients
 from nlsf.lab.study import Finding, Study, at_least, remarks, setting
 from nlsf.nn import GraphNLSF, NodeNLSF
 from nlsf.nn.grouped_mlp import GroupedMLP
@@ -128,10 +129,7 @@ def _signals(P: Projector, settings: ApproximationSettings, number: int) -> Tens
     shape = (settings.signals, P.num_nodes, 1)
     x = torch.randn(shape, dtype=torch.float64, generator=generator)
     wanted = torch.rand(settings.signals, P.n_bands, 1, dtype=torch.float64, generator=generator)
-    wanted = _LOW + (_HIGH - _LOW) * wanted
-    scale = wanted / analyze(x, P).clamp(min=1e-12)
-    parts = torch.stack(list(P.projections(x)), dim=-3)
-    return (scale.unsqueeze(-2) * parts).sum(-3)
+    return with_coefficients(x, P, _LOW + (_HIGH - _LOW) * wanted)
 
 
 def _graph_level(
@@ -187,14 +185,8 @@ def _node_level(
     _fit(layer.response.network, c, _node_target(c) - 1)
     with torch.no_grad():
         found = layer(x, spectrum=P)
-    return _relative(found, _ideal(P, x, _node_target(analyze(x, P)[..., 0])))
-
-
-def _ideal(P: Projector, x: Tensor, coefficients: Tensor) -> Tensor:
-    """The signals with the directions of x in each band, and these coefficients."""
-    scale = coefficients[..., None] / analyze(x, P).clamp(min=1e-12)
-    parts = torch.stack(list(P.projections(x)), dim=-3)
-    return (scale.unsqueeze(-2) * parts).sum(-3)
+    wanted = _node_target(analyze(x, P)[..., 0])
+    return _relative(found, with_coefficients(x, P, wanted.unsqueeze(-1)))
 
 
 def _fit(network: GroupedMLP, inputs: Tensor, goals: Tensor) -> None:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
+from nlsf.lab.commutant import Space, commutant, distance_from_span, filters
 from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
 from nlsf.report.charts import Chart, DataTable, HeatMap, LineChart, Series
 from nlsf.spectral import (
@@ -25,14 +26,10 @@ from nlsf.spectral import (
 )
 from nlsf.testing.graphs import TinyGraph, star, torus, weighted
 
-Space: TypeAlias = Spectrum | Projector
 Draw: TypeAlias = Callable[[Space, torch.Generator], Floats]
 
-_ZERO = 1e-6
-"""Singular values below this share of the largest count as zero."""
-
-_EXACT = 1e-9
-"""Relative errors below this are rounding."""
+_EXACT, _SMALL = 1e-9, 1e-6
+"""Relative errors below the first are rounding; the e of a filter may cause the second."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +77,9 @@ def run(settings: CommutingSettings, draw: Draw = random_shift) -> Finding:
     for case in _cases(settings.channels):
         generator = torch.Generator().manual_seed(settings.seed)
         shifts = [draw(case.space, generator) for _ in range(settings.samples)]
-        values, null = _commutant(shifts, case.channels)
-        basis = _filters(case.space, case.channels)
-        residual = _distance(null, basis)
+        values, null = commutant(shifts, case.channels)
+        basis = filters(case.space, case.channels)
+        residual = distance_from_span(null, basis)
         rows.append(_row(case, len(basis), len(null), residual))
         dimensions.append(len(null))
         expected.append(len(basis))
@@ -90,7 +87,7 @@ def run(settings: CommutingSettings, draw: Draw = random_shift) -> Finding:
         gaps.append(float(values[len(null)]) if len(null) < len(values) else 0.0)
         if case.graph == "torus" and case.channels == 1:
             curves[case.group] = [
-                len(_commutant(shifts[: i + 1], 1)[1]) for i in range(min(settings.samples, 8))
+                len(commutant(shifts[: i + 1], 1)[1]) for i in range(min(settings.samples, 8))
             ]
             if case.group == "dyadic bands":
                 singular = values
@@ -104,7 +101,7 @@ def run(settings: CommutingSettings, draw: Draw = random_shift) -> Finding:
         "filter_error": linear,
         "mixing_defect": mixing,
     }
-    holds = dimensions == expected and max(residuals) < _EXACT and linear < _ZERO
+    holds = dimensions == expected and max(residuals) < _EXACT and linear < _SMALL
     conclusion = (
         f"In {sum(a == b for a, b in zip(dimensions, expected, strict=True))} of "
         f"{len(dimensions)} cases the operators that commute with {settings.samples} sampled "
@@ -141,48 +138,6 @@ def _cases(channels: int) -> list[_Case]:
         if name == "star":
             cases += [_Case(name, group, space, channels) for group, space in groups.items()]
     return cases
-
-
-def _commutant(shifts: Sequence[Floats], channels: int) -> tuple[Floats, Floats]:
-    """Ascending singular values of B -> (B U - U B)_U, and a basis (m, Nd, Nd) of its kernel.
-
-    Singular values are relative to the largest; U acts on every channel alike. They are roots of
-    eigenvalues, so that a zero shows as 1e-8.
-    """
-    size = shifts[0].shape[0] * channels
-    eye, gram = np.eye(size), np.zeros((size**2, size**2))
-    for shift in shifts:
-        U = np.kron(shift, np.eye(channels))
-        # With the rows of B one after the other, U B is (U x I) vec B and B U is (I x U^T) vec B.
-        equations = np.kron(U, eye) - np.kron(eye, U.T)
-        gram += equations.T @ equations
-    squares, vectors = np.linalg.eigh(gram)
-    values = np.sqrt(np.maximum(squares, 0.0) / max(squares[-1], 1e-300))
-    return values, vectors.T[values < _ZERO].reshape(-1, size, size)
-
-
-def _filters(space: Space, channels: int) -> Floats:
-    """An orthonormal basis (m, Nd, Nd) of the filters X -> sum_j P_j X M_j."""
-    if isinstance(space, Spectrum):
-        space = Projector(space, IndexBands(space.num_eigenspaces))
-    eye = torch.eye(space.num_nodes, dtype=torch.float64)
-    basis = []
-    for P in (part.numpy() for part in space.projections(eye)):
-        if np.trace(P) < 0.5:  # an empty band
-            continue
-        for k in range(channels**2):
-            unit = np.zeros(channels**2)
-            unit[k] = 1.0
-            basis.append(np.kron(P, unit.reshape(channels, channels)) / np.sqrt(np.trace(P)))
-    return np.array(basis)
-
-
-def _distance(found: Floats, basis: Floats) -> float:
-    """The largest distance of a unit operator among those found from the span of the basis."""
-    if len(found) == 0:
-        return 1.0
-    a, b = found.reshape(len(found), -1), basis.reshape(len(basis), -1)
-    return float(np.linalg.norm(a - (a @ b.T) @ b, 2))
 
 
 def _in_eigenbasis(null: Floats, space: Space, seed: int) -> Floats:

@@ -33,19 +33,19 @@ def gallery_page(findings: Sequence[Outcome]) -> Page:
         f"Computed in {duration}.",
     )
     if len(findings) > 1:
-        page.section("Overview", "", _overview(findings))
+        text = "Each study has a section below, with what was measured and how."
+        page.section("Overview", text, _overview(findings))
     for outcome in findings:
         _section(page, outcome)
     return page
 
 
-def _overview(findings: Sequence[Outcome]) -> DataTable:
-    rows = [[o.study.title, _verdict(o), o.finding.conclusion] for o in findings]
-    return DataTable(
-        "What came out",
-        "A line a study. Each has a section below, with what was measured and how.",
-        ["Study", "Claim held", "Conclusion"],
-        rows,
+def _overview(findings: Sequence[Outcome]) -> Tiles:
+    return Tiles(
+        [
+            (o.study.title, "holds" if o.finding.holds else "does not hold", o.finding.conclusion)
+            for o in findings
+        ]
     )
 
 

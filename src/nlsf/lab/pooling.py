@@ -12,6 +12,7 @@ from torch import Tensor
 
 from nlsf.data.generators import random_geometric
 from nlsf.errors import ConfigError
+from nlsf.lab.prescribed import with_coefficients
 from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
 from nlsf.nn import GraphNLSF, PoolingNLSF, Readout
 from nlsf.report.charts import BarChart, Chart, DataTable, LineChart, Series
@@ -154,9 +155,7 @@ def _pair(
         spectrum = partial_eigh(laplacian(graph))
         projector = Projector(spectrum, bands)
         x = torch.randn(n, 1, dtype=torch.float64, generator=generator)
-        norms = analyze(x, projector, p=p, normalize=True)[:, 0]
-        parts = torch.stack(list(projector.projections(x)))
-        y = ((targets / norms)[:, None, None] * parts).sum(0)
+        y = with_coefficients(x, projector, targets[:, None], p=p, normalize=True)
         pooled.append(pool(y, spectrum, bands, p))
         levels.append(_graph_level(y, spectrum, bands, p, settings.seed + number))
     return _gap(*pooled), _gap(*levels)
