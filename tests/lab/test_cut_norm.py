@@ -68,6 +68,18 @@ def test_the_sparse_bound_is_the_same_bound_in_other_units():
     assert sparse["rest"] < sparse["bound"] == pytest.approx(1.5 * 1600 / sparse["E"] / 4)
 
 
+def test_graphs_of_data_sets_are_added_unless_they_are_large():
+    with pytest.raises(ConfigError, match="digits has 1,797"):
+        run(CutNormSettings(**QUICK, data=("digits",)))
+    names = {case["matrix"] for case in run(CutNormSettings(**QUICK)).data["cases"]}
+    assert "digits-grid" in names
+
+
+@pytest.mark.data
+def test_real_data_from_a_root(root):
+    assert run(CutNormSettings(**QUICK, data=("MUTAG", "ENZYMES"), root=str(root))).holds
+
+
 @pytest.mark.parametrize("change", [{"R": (3,)}, {"nodes": (20,)}, {"J": (0,)}])
 def test_wrong_settings_are_named(change):
     with pytest.raises(ConfigError, match=next(iter(change))):

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from nlsf.data import load
 from nlsf.data.generators import block_model, preferential_attachment, random_geometric
 from nlsf.errors import ConfigError
 from nlsf.lab.cuts import cut_norm, cut_norm_bounds, leading
@@ -18,6 +19,7 @@ from nlsf.spectral import adjacency, laplacian
 
 Approximate: TypeAlias = Callable[[Floats, int], Floats]
 
+_LARGEST = 1000
 _SMALLEST = 12
 """Nodes of the graphs whose cut norm is computed exactly, over all 4,096 sets."""
 
@@ -29,7 +31,9 @@ class CutNormSettings:
     nodes: tuple[int, ...] = setting((40, 80, 160), "sizes of the larger graphs")
     J: tuple[int, ...] = setting((4, 16, 32), "largest numbers of eigenvectors")
     R: tuple[int, ...] = setting((2, 4), "the R of the theorem; each must divide every J")
-    seed: int = setting(0, "of the graphs")
+    data: tuple[str, ...] = setting(("digits-grid",), "data sets whose first graph is added")
+    root: str | None = setting(None, "folder of their raw files; by default NLSF_DATA")
+    seed: int = setting(0, "of the random graphs")
 
     def __post_init__(self) -> None:
         at_least(1, R=min(self.R, default=0), J=min(self.J, default=0))
@@ -52,7 +56,8 @@ def run(settings: CutNormSettings, approximate: Approximate = leading) -> Findin
     """
     cases: list[dict[str, Any]] = []
     largest = max(settings.J)
-    for name, M in _matrices(settings):
+    real = [(name, _loaded(name, settings)) for name in settings.data]
+    for name, M in [*_matrices(settings), *real]:
         alpha = float(np.abs(M).max())
         rests = [M - approximate(M, m) for m in range(1, min(largest, len(M)) + 1)]
         upper = np.array([np.abs(np.linalg.eigvalsh(rest)).max() / len(M) for rest in rests])
@@ -121,6 +126,16 @@ def _erdos_renyi(n: int, p: float, random: np.random.Generator) -> Floats:
 def _dense(graph: Any) -> Floats:
     matrix: Floats = adjacency(graph).matrix.toarray()
     return matrix
+
+
+def _loaded(name: str, settings: CutNormSettings) -> Floats:
+    graph = load(name, settings.root, offline=True).graphs[0]
+    if graph.num_nodes > _LARGEST:
+        raise ConfigError(
+            f"data must name graphs of at most {_LARGEST:,} nodes, and {name} has "
+            f"{graph.num_nodes:,}: every m takes an eigendecomposition."
+        )
+    return _dense(graph)
 
 
 def _sandwich(settings: CutNormSettings) -> dict[str, float]:
