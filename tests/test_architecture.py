@@ -21,6 +21,7 @@ MAY_USE = {
     "train": {"errors", "spectral", "nn", "data"},
     "report": {"errors", "spectral", "nn", "data", "train"},
     "experiments": {"errors", "spectral", "nn", "data", "train"},
+    "lab": {"errors", "spectral", "nn", "data", "train", "testing", "report"},
     "cli": {
         "errors",
         "spectral",
@@ -31,6 +32,7 @@ MAY_USE = {
         "plotting",
         "report",
         "experiments",
+        "lab",
     },
 }
 

@@ -17,6 +17,7 @@ Where things are:
 - ``nlsf.data``: embedded, generated and real graphs, and your own.
 - ``nlsf.train``: from data to a trained and measured model.
 - ``nlsf.report``: pages that show what a model learned; ``nlsf.report(run)`` writes one.
+- ``nlsf.lab``: the paper's claims as studies that run; ``nlsf lab all`` writes a gallery.
 - ``nlsf.testing``: assertions for your own layers, and graphs on which layers tend to break.
 - ``nlsf.errors``: everything that this package raises on purpose.
 
@@ -27,7 +28,17 @@ from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 from types import ModuleType as _ModuleType
 
-_SUBMODULES = ("data", "errors", "nn", "report", "spectral", "testing", "train", "transforms")
+_SUBMODULES = (
+    "data",
+    "errors",
+    "lab",
+    "nn",
+    "report",
+    "spectral",
+    "testing",
+    "train",
+    "transforms",
+)
 
 __all__ = ["__version__", *_SUBMODULES]
 

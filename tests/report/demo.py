@@ -10,6 +10,7 @@ from nlsf.report.charts import (
     GraphDrawing,
     HeatMap,
     LineChart,
+    Pictures,
     Region,
     Series,
     Tiles,
@@ -33,6 +34,7 @@ def demo_page() -> Page:
     page.section("The filter", "What the model does with each band.", _energy(), _gains())
     page.section("Mistakes", "", _confusion())
     page.section("The graph", "A part of the graph, drawn.", graph(120, 7))
+    page.section("Pictures", "Signals on a grid.", pictures(), pictures(moving=True))
     page.section("Configuration", "What the run was told.", _table())
     return page
 
@@ -57,6 +59,23 @@ def graph(n: int, classes: int, *, edges: int = 3, seed: int = 0) -> GraphDrawin
         SUBJECTS[:classes],
         [f"Paper {i}, predicted {SUBJECTS[group[i]]} (87 %)" for i in range(n)],
         [bool(w) for w in wrong],
+    )
+
+
+def pictures(*, moving: bool = False) -> Pictures:
+    """A spot that moves over a grid, and its mirror image with the opposite sign."""
+    times = [0, 2, 4, 6]
+    spots = np.zeros((2, len(times), 12, 12))
+    for j, t in enumerate(times):
+        spots[0, j, t : t + 3, t : t + 3] = 1.0
+        spots[1, j] = -spots[0, j, :, ::-1]
+    return Pictures(
+        "A spot on its way" if not moving else "A spot on its way, as a film",
+        "Bright where the signal is large.",
+        ["spot", "mirror image"],
+        [f"t = {t}" for t in times],
+        spots.tolist(),
+        moving=moving,
     )
 
 

@@ -81,7 +81,7 @@ def press(page: Any, chart: Any, *keys: str) -> str:
 def test_every_chart_is_drawn_and_nothing_sticks_out(browser, demo, width, scheme):
     with shown(browser, demo, width, color_scheme=scheme) as page:
         assert_sound(page)
-        assert marks(page) == [10, 20, 1000, 302, 677, 47, 15, 192, 49, 120]
+        assert marks(page) == [10, 20, 1000, 302, 677, 47, 15, 192, 49, 120, 8, 2]
         labels = page.locator(".plot").evaluate_all("all => all.map(plot => plot.ariaLabel)")
         assert min(map(len, labels)) > 60
         back = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -270,7 +270,7 @@ def test_an_error_in_one_chart_leaves_the_others(browser, demo, tmp_path):
     broken.write_text(text.replace('"type":"HeatMap"', '"type":"HeatMap",,', 1))
     with shown(browser, broken) as page:
         assert page.locator(".failed[role=alert]").count() == 2
-        assert page.locator(".plot > svg").count() == 8
+        assert page.locator(".plot > svg").count() == 10
 
 
 def test_charts_without_values_say_so(browser, tmp_path):
@@ -385,3 +385,23 @@ def test_fingers_find_buttons_read_zoom_and_pinch(browser, demo):
         assert nodes.get_by_role("button", name="Show all").is_visible()
         touch(page, [(x, y)], [(x + 10, y + 10)], [(x + 30, y + 20)])
         all_of_it(nodes)
+
+
+def test_pictures_are_read_out_and_played(page: Any) -> None:
+    still = figure(page, "A spot on its way")
+    assert press(page, still, "Home", "ArrowRight") == "spot, t = 2. smallest: 0. largest: 1"
+    assert press(page, still, "ArrowDown").startswith("mirror image, t = 2. smallest: \u22121")
+
+    film = figure(page, "A spot on its way, as a film")
+    above = film.locator("text.tick").first
+    assert above.text_content() == "spot, t = 0"
+    slider = film.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("End")
+    assert above.text_content() == "spot, t = 6"
+    assert slider.get_attribute("aria-valuetext") == "t = 6"
+    film.get_by_role("button", name="Play").click()
+    arrived = "place => place.textContent.includes('spot, t = 2')"
+    page.wait_for_function(arrived, arg=film.locator(".plot").element_handle())
+    film.get_by_role("button", name="Pause").click()
+    assert film.get_by_role("button", name="Play").is_visible()

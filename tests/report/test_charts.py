@@ -11,6 +11,7 @@ from nlsf.report.charts import (
     GraphDrawing,
     HeatMap,
     LineChart,
+    Pictures,
     Region,
     Series,
     chart_data,
@@ -91,6 +92,16 @@ def test_every_chart_of_a_page_is_json_without_nan():
         (
             lambda: GraphDrawing("Loss", "", [(0, math.nan)], [], [0], ["g"], ["n"], [False]),
             "not finite in positions",
+        ),
+        (lambda: Pictures("Loss", "", ["a"], ["b"], []), "0 entries in images and 1 in rows"),
+        (lambda: Pictures("Loss", "", ["a"], ["b"], [[]]), "0 entries in a row of images and 1"),
+        (
+            lambda: Pictures("Loss", "", ["a"], ["b"], [[[[1, 2], [3]]]]),
+            "1 entries in a line of pixels and 2 in the first line",
+        ),
+        (
+            lambda: Pictures("Loss", "", ["a"], ["b", "c"], [[[[1]], [[1], [2]]]]),
+            "2 entries in an image and 1 in the first image",
         ),
         (lambda: DataTable("Loss", "", ["a", "b"], [["1"]]), "1 entries in a row and 2 in header"),
     ],

@@ -58,7 +58,7 @@ def test_elements_are_balanced_and_headings_are_in_order():
     page = Elements(demo_page().html())
     assert page._open == []
     assert page.all("h1") == page.all("title") == ["NodeNLSF on Cora"]
-    assert len(page.all("h2")) == 7
+    assert len(page.all("h2")) == 8
     levels = [int(tag[1]) for tag, _ in page.found if re.fullmatch("h[1-6]", tag)]
     assert all(b - a <= 1 for a, b in pairwise(levels))
 
@@ -176,3 +176,10 @@ def test_marks_and_texts_stand_out_from_what_is_behind_them(scheme):
     for strong in ("strong", "below", "above"):
         assert contrast(colours["over"], colours[strong]) >= 4.5
     assert contrast(colours["text"], colours["pale"]) >= 7
+
+
+def test_an_empty_line_starts_a_paragraph():
+    page = Page("Studies")
+    page.section("One", "A claim.\n\nWhat was found.")
+    page.section("Two", "")
+    assert Elements(page.html()).all("p", **{"class": "lead"}) == ["A claim.", "What was found."]

@@ -9,6 +9,7 @@ import typer
 
 from nlsf.cli.compare import compare
 from nlsf.cli.data import data_app
+from nlsf.cli.lab import lab_app
 from nlsf.cli.predict import predict
 from nlsf.cli.report import report
 from nlsf.cli.spectrum import spectrum
@@ -31,6 +32,7 @@ app.command()(table)
 app.command()(report)
 app.command()(spectrum)
 app.add_typer(data_app, name="data")
+app.add_typer(lab_app, name="lab")
 
 _debug = False
 

@@ -58,7 +58,7 @@ def list_(data_root: Root = None) -> None:
             entry.protocol,
             _whereabouts(entry, root),
         )
-    console = _console()
+    console = plain_console()
     console.print(table)
     console.print(f"Data root: {root}", highlight=False, soft_wrap=True)
 
@@ -89,7 +89,7 @@ def info(name: Name, data_root: Root = None) -> None:
         "note": entry.note,
         "here": _whereabouts(entry, root),
     }
-    console = _console()
+    console = plain_console()
     console.print(f"[bold]{entry.name}[/]")
     for key, value in facts.items():
         if value:
@@ -117,7 +117,7 @@ def check(
     from nlsf.data.check import check as checked
     from nlsf.data.root import data_root as found_root
 
-    console = _console()
+    console = plain_console()
     root = found_root(data_root)
     tally: Counter[str] = Counter()
     for row in checked(root, names or None, loading=load):
@@ -161,7 +161,7 @@ def split(
     count = seeds or len(dataset.given.get(how, ())) or 10
     splits = [draw(dataset, how, seed) for seed in range(count)]
     output.mkdir(parents=True, exist_ok=True)
-    console = _console()
+    console = plain_console()
     for drawn in splits:
         path = output / f"{entry.name.replace(' ', '-')}-{how}-{drawn.seed}.json"
         write_split(path, drawn, dataset)
@@ -169,7 +169,8 @@ def split(
         _line(console, f"{path}: {sizes}")
 
 
-def _console() -> Console:
+def plain_console() -> Console:
+    """A console whose lines stay whole where it is not a terminal."""
     from rich.console import Console
 
     # What is not a terminal has no width: its lines are kept whole.

@@ -21,6 +21,7 @@ _WHERE = {
             "GraphDrawing",
             "HeatMap",
             "LineChart",
+            "Pictures",
             "Region",
             "Series",
             "Tiles",

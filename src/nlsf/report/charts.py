@@ -1,4 +1,4 @@
-"""What a page can show: `LineChart`, `BarChart`, `HeatMap`, `GraphDrawing`, `DataTable`, `Tiles`.
+"""What a page can show: lines, bars, heat maps, graphs, pictures, tables and headline numbers.
 
 Charts are data without looks: `nlsf.report.page` writes them into a page, and its script draws
 them. All text is plain (the page escapes it). A number that is not finite counts as missing.
@@ -169,6 +169,34 @@ class GraphDrawing:
 
 
 @dataclass(frozen=True)
+class Pictures:
+    """Small images in rows and columns, all on one scale of colours; two colours if signs differ.
+
+    Attributes:
+        rows: the name of each row.
+        columns: the name of each column.
+        images: for each row, for each column, the image: its rows of pixels, from the top.
+        moving: one column is shown at a time, and a button plays them as a film.
+    """
+
+    title: str
+    caption: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    images: Sequence[Sequence[Sequence[Sequence[float]]]]
+    moving: bool = False
+
+    def __post_init__(self) -> None:
+        _same(self.title, "images", self.images, "rows", self.rows)
+        for row in self.images:
+            _same(self.title, "a row of images", row, "columns", self.columns)
+            for image in row:
+                _same(self.title, "an image", image, "the first image", self.images[0][0])
+                for line in image:
+                    _same(self.title, "a line of pixels", line, "the first line", image[0])
+
+
+@dataclass(frozen=True)
 class DataTable:
     """A table of texts."""
 
@@ -189,7 +217,7 @@ class Tiles:
     items: Sequence[tuple[str, str, str]]
 
 
-Chart: TypeAlias = LineChart | BarChart | HeatMap | GraphDrawing | DataTable | Tiles
+Chart: TypeAlias = LineChart | BarChart | HeatMap | GraphDrawing | Pictures | DataTable | Tiles
 
 
 def chart_data(chart: Chart) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from nlsf.report.charts import (
     GraphDrawing,
     HeatMap,
     LineChart,
+    Pictures,
     Tiles,
     chart_data,
 )
@@ -58,7 +59,8 @@ class Page:
 
         Args:
             heading: its name, also in the navigation.
-            text: one or two plain sentences for a newcomer; may be empty.
+            text: one or two plain sentences for a newcomer; may be empty. An empty line starts a
+                new paragraph.
             charts: shown in this order.
         """
         self._sections.append((heading, text, charts))
@@ -96,10 +98,11 @@ class Page:
         shown = "\n".join(
             _chart_html(chart, f"chart-{i}-{j}", wide[j]) for j, chart in enumerate(charts)
         )
+        lead = "\n".join(_paragraph(part, "lead") for part in text.split("\n\n"))
         body = f'<div class="charts">\n{shown}\n</div>\n' if charts else ""
         return (
             f'<section id="section-{i}" aria-labelledby="heading-{i}">\n'
-            f'<h2 id="heading-{i}">{escape(heading)}</h2>\n{_paragraph(text, "lead")}\n'
+            f'<h2 id="heading-{i}">{escape(heading)}</h2>\n{lead}\n'
             f"{body}</section>"
         )
 
@@ -143,7 +146,7 @@ def _chart_html(chart: Chart, key: str, wide: bool) -> str:
     )
 
 
-def _json(chart: LineChart | BarChart | HeatMap | GraphDrawing) -> str:
+def _json(chart: LineChart | BarChart | HeatMap | GraphDrawing | Pictures) -> str:
     """The chart's data, with nothing in it that could end the element it stands in."""
     text = json.dumps(chart_data(chart), ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":

@@ -9,6 +9,7 @@ The way of the data, left to right, is the way through the files:
 | eigenpairs to bands | `DyadicBands`, `IndexBands`, ... in a `Projector` | projections |
 | operator to bands | `PolynomialBands` in a `PolynomialProjector` | the same, without eigenpairs |
 | signal to invariants | `analyze` | (..., B, d) norms |
+| distance of graph-signals | `spectral_distance` | (...) numbers |
 | coefficients to signal | `synthesize` | (..., N, d) |
 | symmetry | `sample_shift`, `equivariance_error` | `FunctionalShift` |
 
@@ -32,6 +33,7 @@ from nlsf.spectral.batched import batched_eigh
 from nlsf.spectral.cache import SpectrumCache
 from nlsf.spectral.decomposition import BandProjector, Decomposition
 from nlsf.spectral.demand import Demand
+from nlsf.spectral.distance import spectral_distance
 from nlsf.spectral.eigensolve import partial_eigh
 from nlsf.spectral.functional_shift import (
     FunctionalShift,
@@ -83,5 +85,6 @@ __all__ = [
     "projector_of",
     "random_unitary",
     "sample_shift",
+    "spectral_distance",
     "synthesize",
 ]

@@ -1,0 +1,105 @@
+"""``nlsf lab``: claims of the paper, measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rich.console import Console
+
+    from nlsf.lab import Study
+
+lab_app = typer.Typer(
+    help="Claims of the paper, measured: list the studies, run one, run all.", no_args_is_help=True
+)
+
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="Folder to write the page to; it is made.")
+]
+_FOLDER = Path("nlsf-out") / "lab"
+
+
+@lab_app.command("list")
+def list_() -> None:
+    """List all studies and what they claim."""
+    from rich.table import Table
+
+    console = _console()
+    with console.status("Loading PyTorch ..."):
+        from nlsf.lab import STUDIES
+    table = Table("name", "claim")
+    table.columns[0].no_wrap = True
+    for study in STUDIES.values():
+        table.add_row(study.name, study.claim)
+    console.print(table)
+
+
+@lab_app.command()
+def run(
+    name: Annotated[str, typer.Argument(help="A study of 'nlsf lab list'.", show_default=False)],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the study; may repeat."),
+    ] = None,
+    output: Output = _FOLDER,
+) -> None:
+    """Run one study, say what it found, and write a page.
+
+    Exit code 1 if the claim does not hold on what was sampled.
+    """
+    console = _console()
+    with console.status("Loading PyTorch ..."):
+        from nlsf.lab import find_study, read_settings
+
+        study = find_study(name)
+        chosen = read_settings(study, settings or [])
+    _perform(console, [(study, chosen)], output / f"{study.name}.html")
+
+
+@lab_app.command("all")
+def all_(output: Output = _FOLDER) -> None:
+    """Run every study, say what each found, and write one page of all.
+
+    Exit code 1 if a claim does not hold on what was sampled.
+    """
+    console = _console()
+    with console.status("Loading PyTorch ..."):
+        from nlsf.lab import STUDIES
+    _perform(console, [(study, None) for study in STUDIES.values()], output / "gallery.html")
+
+
+def _perform(console: Console, studies: Sequence[tuple[Study, Any]], page: Path) -> None:
+    from nlsf.lab import perform, write_gallery
+    from nlsf.report.wording import seconds
+
+    page.parent.mkdir(parents=True, exist_ok=True)  # before the work, so that nothing is lost
+    outcomes = []
+    for number, (study, settings) in enumerate(studies, start=1):
+        with console.status(f"{number} of {len(studies)}: {study.title} ..."):
+            outcome = perform(study, settings)
+        outcomes.append(outcome)
+        verdict = "holds" if outcome.finding.holds else "DOES NOT HOLD"
+        _line(console, f"{study.name} ({seconds(outcome.seconds)}): {verdict}.", bold=True)
+        _line(console, f"  {outcome.finding.conclusion}")
+    _line(console, f"Page: {write_gallery(outcomes, page)}", bold=True)
+    failed = [o.study.name for o in outcomes if not o.finding.holds]
+    if failed:
+        _line(console, f"The claim does not hold on what was sampled: {', '.join(failed)}.")
+        raise typer.Exit(1)
+
+
+def _console() -> Console:
+    from nlsf.cli.data import plain_console
+
+    return plain_console()
+
+
+def _line(console: Console, text: str, *, bold: bool = False) -> None:
+    style = "bold" if bold else None
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)

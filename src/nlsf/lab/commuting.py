@@ -1,0 +1,244 @@
+"""The linear operators that commute with functional shifts are the linear filters (Lemma 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import torch
+
+from nlsf.lab.commutant import Space, commutant, distance_from_span, filters
+from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
+from nlsf.report.charts import Chart, DataTable, HeatMap, LineChart, Series
+from nlsf.spectral import (
+    DyadicBands,
+    IndexBands,
+    Projector,
+    Spectrum,
+    UniformBands,
+    analyze,
+    laplacian,
+    partial_eigh,
+    sample_shift,
+    synthesize,
+)
+from nlsf.testing.graphs import TinyGraph, star, torus, weighted
+
+Draw: TypeAlias = Callable[[Space, torch.Generator], Floats]
+
+_EXACT, _SMALL = 1e-9, 1e-6
+"""Relative errors below the first are rounding; the e of a filter may cause the second."""
+
+
+@dataclass(frozen=True)
+class CommutingSettings:
+    """Settings of the study ``commuting``."""
+
+    samples: int = setting(24, "random functional shifts of each group")
+    channels: int = setting(2, "channels of the signal in the second half of the table")
+    eps: float = setting(1e-9, "the e in the denominator of the filter")
+    seed: int = setting(0, "of the shifts and signals")
+
+    def __post_init__(self) -> None:
+        at_least(1, samples=self.samples, channels=self.channels)
+
+
+@dataclass(frozen=True)
+class _Case:
+    graph: str
+    group: str
+    space: Space
+    channels: int
+
+
+def random_shift(space: Space, generator: torch.Generator) -> Floats:
+    """A random functional shift as a matrix (N, N)."""
+    matrix: Floats = sample_shift(space, generator=generator).matrix().numpy()
+    return matrix
+
+
+def run(settings: CommutingSettings, draw: Draw = random_shift) -> Finding:
+    r"""Solves :math:`B U_i = U_i B` for B, and compares the solutions with linear filters.
+
+    A linear filter with a d x d matrix a band, :math:`X \mapsto \sum_j P_j X M_j`, has
+    :math:`b d^2` parameters for b bands that are not empty: the dimension that Lemma 1 predicts.
+
+    Args:
+        settings: of the study.
+        draw: draws a functional shift of the group of a spectrum (Def. 1) or projector (Def. 2, 3).
+    """
+    rows: list[list[str]] = []
+    curves: dict[str, list[int]] = {}
+    residuals, dimensions, expected, gaps = [], [], [], []
+    picture: Floats | None = None
+    singular: Floats | None = None
+    for case in _cases(settings.channels):
+        generator = torch.Generator().manual_seed(settings.seed)
+        shifts = [draw(case.space, generator) for _ in range(settings.samples)]
+        values, null = commutant(shifts, case.channels)
+        basis = filters(case.space, case.channels)
+        residual = distance_from_span(null, basis)
+        rows.append(_row(case, len(basis), len(null), residual))
+        dimensions.append(len(null))
+        expected.append(len(basis))
+        residuals.append(residual)
+        gaps.append(float(values[len(null)]) if len(null) < len(values) else 0.0)
+        if case.graph == "torus" and case.channels == 1:
+            curves[case.group] = [
+                len(commutant(shifts[: i + 1], 1)[1]) for i in range(min(settings.samples, 8))
+            ]
+            if case.group == "dyadic bands":
+                singular = values
+                picture = _in_eigenbasis(null, case.space, settings.seed)
+    linear, mixing = _as_nonlinear_filters(settings)
+    data = {
+        "dimension": np.array(dimensions),
+        "expected": np.array(expected),
+        "residual": np.array(residuals),
+        "gap": np.array(gaps),
+        "filter_error": linear,
+        "mixing_defect": mixing,
+    }
+    holds = dimensions == expected and max(residuals) < _EXACT and linear < _SMALL
+    conclusion = (
+        f"In {sum(a == b for a, b in zip(dimensions, expected, strict=True))} of "
+        f"{len(dimensions)} cases the operators that commute with {settings.samples} sampled "
+        f"shifts have exactly the dimension of the linear filters (the number of bands times the "
+        f"square of the number of channels), and filters fit them to {max(residuals):.0e}."
+    )
+    charts = [
+        *_charts(curves, singular, picture, rows),
+        remarks(
+            (
+                "The operators are the filters with a linear function Psi.",
+                "With a = 1 and e -> 0, Psi must also act on each band by itself: c_j -> b_j c_j "
+                f"gives the operator (error {linear:.0e} at e = {settings.eps:g}). A linear Psi "
+                f"that mixes bands commutes with the shifts, but is not additive: its output for "
+                f"x + y misses the sum of the outputs by {100 * mixing:.0f} %.",
+            )
+        ),
+    ]
+    return Finding(data, charts, conclusion, holds)
+
+
+def _cases(channels: int) -> list[_Case]:
+    graphs: Mapping[str, TinyGraph] = {"torus": torus(3, 4), "star": star(7), "path": weighted(9)}
+    cases = []
+    for name, graph in graphs.items():
+        spectrum = partial_eigh(laplacian(graph))
+        groups: Mapping[str, Space] = {
+            "all eigenspaces": spectrum,
+            "3 leading eigenspaces": Projector(spectrum, IndexBands(3)),
+            "dyadic bands": Projector(spectrum, DyadicBands(S=4)),
+            "uniform bands": Projector(spectrum, UniformBands(S=3)),
+        }
+        cases += [_Case(name, group, space, 1) for group, space in groups.items()]
+        if name == "star":
+            cases += [_Case(name, group, space, channels) for group, space in groups.items()]
+    return cases
+
+
+def _in_eigenbasis(null: Floats, space: Space, seed: int) -> Floats:
+    """A random operator of those found, seen between eigenvectors in order of frequency."""
+    V = (space if isinstance(space, Spectrum) else space.spectrum).vectors.numpy()
+    weights = np.random.default_rng(seed).normal(size=len(null))
+    seen: Floats = np.abs(V.T @ np.tensordot(weights, null, axes=1) @ V)
+    return seen
+
+
+def _as_nonlinear_filters(settings: CommutingSettings) -> tuple[float, float]:
+    """Error of a linear filter written as an NLSF, and how far a mixing Psi is from additive."""
+    generator = torch.Generator().manual_seed(settings.seed)
+    projector = Projector(partial_eigh(laplacian(torus(3, 4))), DyadicBands(S=4), complement=False)
+    n, bands = projector.num_nodes, projector.n_bands
+    x, y = torch.randn(2, n, 1, dtype=torch.float64, generator=generator)
+    gains = torch.randn(bands, 1, dtype=torch.float64, generator=generator)
+    weight = torch.randn(bands, bands, dtype=torch.float64, generator=generator)
+
+    def theta(z: torch.Tensor, psi: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        return synthesize(psi(analyze(z, projector)), z, projector, a=1.0, eps=settings.eps)
+
+    parts = projector.projections(x)
+    exact = sum((g * part for g, part in zip(gains, parts, strict=True)), torch.zeros_like(x))
+    error = torch.linalg.vector_norm(theta(x, lambda c: gains * c) - exact)
+    both = theta(x + y, lambda c: weight @ c)
+    each = theta(x, lambda c: weight @ c) + theta(y, lambda c: weight @ c)
+    norm = torch.linalg.vector_norm
+    return float(error / norm(exact)), float(norm(both - each) / norm(each))
+
+
+def _row(case: _Case, expected: int, found: int, residual: float) -> list[str]:
+    nodes = str(case.space.num_nodes)
+    return [
+        case.graph,
+        nodes,
+        case.group,
+        str(case.channels),
+        str(expected),
+        str(found),
+        f"{residual:.0e}",
+    ]
+
+
+def _charts(
+    curves: Mapping[str, Sequence[int]],
+    singular: Floats | None,
+    picture: Floats | None,
+    rows: Sequence[Sequence[str]],
+) -> list[Chart]:
+    charts: list[Chart] = [
+        LineChart(
+            "Every shift rules operators out, until filters remain",
+            "How many independent operators commute with the first shifts that were drawn, on a "
+            "torus of 12 nodes (of 144 operators). Each curve ends at the number of its bands.",
+            "shifts",
+            "independent operators",
+            [Series(name, list(range(1, len(curve) + 1)), curve) for name, curve in curves.items()],
+            log_y=True,
+        )
+    ]
+    if singular is not None and picture is not None:
+        first = singular[:24].tolist()
+        nodes = [str(i + 1) for i in range(len(picture))]
+        charts += [
+            LineChart(
+                "The gap that counts them",
+                "Singular values of the equations B U = U B for dyadic bands of the torus. Those "
+                "at the level of rounding are operators that commute exactly; the next one is far "
+                "away, so there is no doubt how many there are.",
+                "number",
+                "singular value",
+                [Series("singular value", list(range(1, len(first) + 1)), first, points=True)],
+                log_y=True,
+            ),
+            HeatMap(
+                "An operator that commutes is a number a band",
+                "A random one of the operators found for dyadic bands of the torus, in absolute "
+                "value, seen between eigenvectors of the Laplacian in order of frequency. It is "
+                "diagonal, with the same number all over a band.",
+                "eigenvector",
+                "eigenvector",
+                nodes,
+                nodes,
+                np.round(picture, 3).tolist(),
+            ),
+        ]
+    header = ["Graph", "Nodes", "Group of shifts", "Channels", "Filters", "Found", "Misfit"]
+    caption = (
+        "The dimension of all linear filters, the dimension of the operators that commute with the "
+        "sampled shifts, and the largest part of such an operator that no filter explains."
+    )
+    charts.append(DataTable("All cases", caption, header, rows))
+    return charts
+
+
+COMMUTING = Study(
+    "commuting",
+    "Linear filters are the commuting operators",
+    "A linear operator commutes with the functional shifts of a set of bands exactly if it is a "
+    "linear filter, one number a band (Lemma 1, App. D.2.1).",
+    CommutingSettings,
+    run,
+)
