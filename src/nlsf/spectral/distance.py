@@ -6,16 +6,15 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import SignalError
-from nlsf.spectral.batch_projector import BatchProjector
-from nlsf.spectral.projector import Decomposition, Projector
+from nlsf.spectral.decomposition import BandProjector, Decomposition
 from nlsf.spectral.transform import analyze
 
 
 def spectral_distance(
     x: Tensor | Decomposition,
-    projector: Projector | BatchProjector | None,
+    projector: BandProjector | None,
     other: Tensor | Decomposition,
-    other_projector: Projector | BatchProjector | None = None,
+    other_projector: BandProjector | None = None,
     *,
     p: float = 2.0,
     normalize: bool = False,
@@ -46,7 +45,7 @@ def spectral_distance(
 
     Example:
         >>> import torch
-        >>> from nlsf.spectral import UniformBands, laplacian, partial_eigh, sample_shift
+        >>> from nlsf.spectral import Projector, UniformBands, laplacian, partial_eigh, sample_shift
         >>> spectrum = partial_eigh(laplacian(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])))
         >>> P = Projector(spectrum, UniformBands(S=2))
         >>> x = torch.randn(3, 2, dtype=torch.float64)
