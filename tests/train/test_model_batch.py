@@ -44,8 +44,7 @@ def test_the_outputs_are_those_of_each_model(nodes, graphs):
             torch.testing.assert_close(out[m], expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("operators", ["LL", "NN", "NL"])
-@pytest.mark.parametrize("complement", [True, False])
+@pytest.mark.parametrize(("operators", "complement"), [("LL", True), ("NN", False), ("NL", True)])
 @pytest.mark.parametrize("response", ["diagonal", "bandwise", "full"])
 def test_together_as_one_by_one_on_every_operator(operators, complement, response):
     index, value = operators
