@@ -10,7 +10,8 @@ from nlsf.nn import GraphClassifier, NodeClassifier
 from nlsf.train import checkpoint
 from nlsf.train.config import TrainingConfig
 from nlsf.train.fit import Fit, Lesson, evaluate
-from nlsf.train.inputs import LabelledRows, PooledNodes, PreparedSet, Signals, inputs_for
+from nlsf.train.inputs import LabelledRows, PooledNodes, PreparedSet, Signals
+from nlsf.train.inputs_for import inputs_for
 from nlsf.train.metrics import measure
 from train.small import BANDS, graph_data, node_data, regression_data, signal_data
 

@@ -17,9 +17,8 @@ from nlsf.train.inputs import (
     PreparedSet,
     Signals,
     WholeGraph,
-    inputs_for,
-    spectral_branches,
 )
+from nlsf.train.inputs_for import inputs_for, spectral_branches
 from train.small import BANDS, graph_data, node_data, signal_data
 
 F64 = torch.float64
@@ -186,7 +185,7 @@ def test_dense_features_stay_dense():
 )
 def test_graphs(monkeypatch, branches, fields, kind):
     # Graphs are prepared in several parts, of unequal width.
-    monkeypatch.setattr("nlsf.train.inputs._CHUNK", 7)
+    monkeypatch.setattr("nlsf.train.inputs_for._CHUNK", 7)
     dataset = graph_data()
     model = model_of(GraphClassifier, dataset, branches=branches, **fields)
     inputs = prepared(model, dataset)
@@ -197,7 +196,7 @@ def test_graphs(monkeypatch, branches, fields, kind):
 
 
 def test_projections_that_are_too_many_are_not_kept(monkeypatch):
-    monkeypatch.setattr("nlsf.train.inputs._PROJECTIONS", 10)
+    monkeypatch.setattr("nlsf.train.inputs_for._PROJECTIONS", 10)
     dataset = graph_data()
     model = model_of(GraphClassifier, dataset, level="pooling")
     assert type(prepared(model, dataset)) is GraphBatches

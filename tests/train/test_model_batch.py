@@ -3,7 +3,7 @@ import torch
 
 from nlsf.errors import ModelError
 from nlsf.nn import GraphClassifier, NodeClassifier
-from nlsf.train.inputs import inputs_for
+from nlsf.train.inputs_for import inputs_for
 from nlsf.train.model_batch import ModelBatch
 from train.small import BANDS, graph_data, node_data, signal_data
 

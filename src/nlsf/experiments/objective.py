@@ -20,7 +20,8 @@ from nlsf.experiments.space import Choice, Point, Space, encode, read_choice
 from nlsf.nn.models import SignalClassifier
 from nlsf.train.config import DataConfig, RunConfig, check_keys, resolve, user_path
 from nlsf.train.fit import Fit
-from nlsf.train.inputs import Inputs, inputs_for, spectral_branches
+from nlsf.train.inputs import Inputs
+from nlsf.train.inputs_for import inputs_for, spectral_branches
 from nlsf.train.job import Job, load_data
 from nlsf.train.metrics import measure
 from nlsf.train.tables import Table, merged, to_table

@@ -29,14 +29,8 @@ from nlsf.spectral import (
     partial_eigh,
 )
 from nlsf.spectral.shift import ShiftOperator
-from nlsf.train.inputs import (
-    GraphBatches,
-    Inputs,
-    Signals,
-    WholeGraph,
-    inputs_for,
-    spectral_branches,
-)
+from nlsf.train.inputs import GraphBatches, Inputs, Signals, WholeGraph
+from nlsf.train.inputs_for import inputs_for, spectral_branches
 from nlsf.train.job import Job, fingerprint
 from nlsf.train.selected import Selected
 

@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from nlsf.data.dataset import Dataset
-from nlsf.errors import ModelError
-from nlsf.nn import LaplacianAttention
-from nlsf.nn.baselines import PeerModel
-from nlsf.nn.models import GraphClassifier, NodeClassifier, SignalClassifier
+from nlsf.nn.models import GraphClassifier, NodeClassifier
 from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.spectra import AnyProjector
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import (
     BatchProjector,
-    PolynomialBands,
     Spectrum,
-    batched_eigh,
-    laplacian,
-    projector_of,
 )
 from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.prepared import PreparedGraphs
 from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
-from nlsf.train.solvers import Solved
-
-_SPARSE = 0.25
-"""Features with a smaller share of nonzeros are multiplied as a sparse matrix: their dropout draws
-fewer numbers too (Pubmed, a tenth: half the time)."""
-
-_CHUNK = 256
-"""Graphs that are padded to one size at a time, while they are prepared."""
-
-
-_PROJECTIONS = 500
-"""Numbers (bands times channels) that a node's projections may have to be worth keeping: reading
-many of them from memory takes longer than to multiply eigenvectors in every step."""
 
 
 class Inputs(ABC):
@@ -189,7 +168,7 @@ class GraphBatches(Inputs):
                 BatchProjector.of_parts([p[i] for i in numbers], b.bands, complement=b.complement)
                 for p, b in zip(self.parts, self.branches, strict=True)
             ]
-            out: Tensor = model(x, **_graph(projectors))
+            out: Tensor = model(x, **graph_arguments(projectors))
             return out
         nodes = torch.tensor([self.graphs[i].num_nodes for i in numbers])
         first = (nodes.cumsum(0) - nodes).tolist()
@@ -231,156 +210,6 @@ class KnownOutputs(Inputs):
         return out
 
 
-def inputs_for(
-    model: nn.Module,
-    dataset: Dataset,
-    rows: Tensor | None = None,
-    *,
-    cache: bool = True,
-    dtype: torch.dtype = torch.float32,
-    progress: Callable[[str], None] = lambda text: None,
-) -> Inputs:
-    """Prepares a data set for a model, the fastest way that the model allows.
-
-    Args:
-        model: what will be applied; its bands decide which eigenpairs are computed.
-        dataset: its graphs, features and signals; labels are not looked at.
-        rows: the examples that will ever be asked for; all by default.
-        cache: keep spectra on disk.
-        dtype: of the training.
-        progress: is told what is being computed.
-    """
-    if isinstance(model, Solved):
-        return KnownOutputs()
-    if isinstance(model, SignalClassifier):
-        return _signals(model, dataset, cache, dtype, progress)
-    branches = spectral_branches(model)
-    if dataset.level == "graph":
-        return _graphs(model, dataset, branches, dtype, progress)
-    projectors = []
-    for branch in branches:
-        shift = laplacian(
-            dataset.graphs[0].edge_index,
-            dataset.graphs[0].get("edge_weight"),
-            dataset.graphs[0].num_nodes,
-            branch.normalization,
-            self_loops=branch.self_loops,
-        )
-        polynomial = isinstance(branch.bands, PolynomialBands)
-        work = "Polynomial bands" if polynomial else "Eigendecomposition"
-        progress(f"{work} of {shift.name}, {shift.num_nodes:,} nodes")
-        projectors.append(
-            projector_of(
-                shift, branch.bands, complement=branch.complement, dtype=dtype, cache=cache
-            )
-        )
-    graph = _graph(projectors) if branches else {"edge_index": dataset.graphs[0].edge_index}
-    progress("Preparing the features")
-    if dataset.signals is not None:
-        signals = dataset.signals.to(dtype)
-        if isinstance(model, GraphClassifier) and _prepared_as(model) is PreparedGraphs:
-            return PreparedSet(cast("tuple[PreparedGraphs, ...]", model.prepare(signals, **graph)))
-        return Signals(signals, graph)
-    x = dataset.graphs[0].x
-    x = x.to(dtype) if x.layout == torch.strided else x
-    if isinstance(model, NodeClassifier) and model.can_prepare and x.layout == torch.strided:
-        every = torch.arange(dataset.num_examples) if rows is None else rows.unique()
-        return LabelledRows(model, every, x, graph)
-    if isinstance(model, NodeClassifier | PeerModel):
-        x = _maybe_sparse(x, dtype)
-    return WholeGraph(x, graph, getattr(model, "together", True))
-
-
-def spectral_branches(model: nn.Module) -> list[SpectralLayer]:
-    """The layers whose bands a model's ``spectrum`` argument is for; none for other models."""
-    if isinstance(model, SignalClassifier):  # its argument is a `Pyramid`
-        return []
-    for part in model.modules():
-        if isinstance(part, LaplacianAttention):
-            return [*spectral_branches(part.first), *spectral_branches(part.second)]
-        if isinstance(part, SpectralLayer):
-            return [part]
-    return []
-
-
-def _signals(
-    model: SignalClassifier,
-    dataset: Dataset,
-    cache: bool,
-    dtype: torch.dtype,
-    progress: Callable[[str], None],
-) -> Inputs:
-    assert dataset.signals is not None
-    graph = dataset.graphs[0]
-    progress(f"Eigendecompositions of {graph.num_nodes:,} nodes and of their clusters")
-    edges, weights = graph.edge_index, graph.get("edge_weight")
-    pyramid = model.pyramid(edges, weights, cache=cache, dtype=dtype)
-    return Signals(dataset.signals.to(dtype), {"spectrum": pyramid})
-
-
-def _graphs(
-    model: nn.Module,
-    dataset: Dataset,
-    branches: list[SpectralLayer],
-    dtype: torch.dtype,
-    progress: Callable[[str], None],
-) -> Inputs:
-    graphs = [
-        Data(x=g.x.to(dtype), edge_index=g.edge_index, num_nodes=g.num_nodes)
-        for g in dataset.graphs
-    ]
-    spectra = []
-    if any(isinstance(branch.bands, PolynomialBands) for branch in branches):
-        raise ModelError(
-            "Polynomial bands are for one graph: use their base for a data set of graphs."
-        )
-    for branch in branches:
-        shifts = [
-            laplacian(
-                g.edge_index,
-                g.get("edge_weight"),
-                g.num_nodes,
-                branch.normalization,
-                self_loops=branch.self_loops,
-            )
-            for g in dataset.graphs
-        ]
-        progress(f"Eigendecompositions of {len(shifts):,} graphs, {shifts[0].name}")
-        spectra.append([s.to(dtype=dtype) for s in batched_eigh(shifts, bands=branch.bands)])
-    kind = _prepared_as(model)
-    if kind is PreparedNodes:
-        bands = sum(branch.n_bands for branch in branches)
-        kind = kind if bands * dataset.num_features <= _PROJECTIONS else None
-    if kind is None:
-        return GraphBatches(graphs, spectra, branches)
-    progress("Preparing the graphs")
-    parts = []
-    for start in range(0, len(graphs), _CHUNK):
-        some = slice(start, start + _CHUNK)
-        projectors = [
-            BatchProjector(s[some], b.bands, complement=b.complement)
-            for s, b in zip(spectra, branches, strict=True)
-        ]
-        x = torch.cat([g.x for g in graphs[some]])
-        assert isinstance(model, GraphClassifier)
-        parts.append(model.prepare(x, **_graph(projectors)))
-    joined: list[Any] = [kind.cat(branch) for branch in zip(*parts, strict=True)]
-    return PreparedSet(joined) if kind is PreparedGraphs else PooledNodes(joined)
-
-
-def _prepared_as(model: nn.Module) -> type[PreparedGraphs] | type[PreparedNodes] | None:
-    """What a model's fast path reads; ``None`` where it has none."""
-    if not (isinstance(model, GraphClassifier) and model.can_prepare):
-        return None
-    return PreparedGraphs if model.config.level == "graph" else PreparedNodes
-
-
-def _graph(projectors: Sequence[AnyProjector]) -> dict[str, Any]:
-    """The models take one projector, or a pair of them."""
+def graph_arguments(projectors: Sequence[AnyProjector]) -> dict[str, Any]:
+    """The keyword arguments of a model: one projector, or a pair of them."""
     return {"spectrum": projectors[0] if len(projectors) == 1 else tuple(projectors)}
-
-
-def _maybe_sparse(x: Tensor, dtype: torch.dtype) -> Tensor | SparseSignal:
-    if x.layout == torch.strided and int((x != 0).sum()) > _SPARSE * x.numel():
-        return x
-    return SparseSignal.of(x).to(dtype=dtype)

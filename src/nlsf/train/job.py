@@ -18,7 +18,8 @@ from nlsf.data.own import open_dataset
 from nlsf.data.protocols import draw
 from nlsf.train.config import DataConfig, RunConfig, check_keys, resolve, user_path
 from nlsf.train.fit import Lesson
-from nlsf.train.inputs import Inputs, inputs_for
+from nlsf.train.inputs import Inputs
+from nlsf.train.inputs_for import inputs_for
 from nlsf.train.models import MODELS
 from nlsf.train.tables import merged
 

@@ -19,7 +19,7 @@ from nlsf.data.split_file import digest
 from nlsf.errors import ConfigError, DataError, NLSFError
 from nlsf.train.atomic import write_text
 from nlsf.train.fit import evaluate
-from nlsf.train.inputs import inputs_for
+from nlsf.train.inputs_for import inputs_for
 from nlsf.train.job import fingerprint
 from nlsf.train.metrics import default_metrics, higher_is_better, measure
 from nlsf.train.models import MODELS, ModelKind
