@@ -10,6 +10,7 @@ from report.browser import assert_sound, marks, shown
 QUICK = {
     "activations": {"samples": 2},
     "approximation": {"widths": (2, 64), "graphs": 6},
+    "attention": {"uneven": (0.0, 0.8), "graphs": 3, "repeats": 1, "steps": 5},
     "bands": {"data": ("digits-grid", "digits-graphs"), "graphs": 5},
     "complexity": {"nodes": (100, 200), "channels": (2, 4, 8)},
     "cut-norm": {"nodes": (40, 50)},

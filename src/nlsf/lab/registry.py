@@ -5,6 +5,7 @@ from __future__ import annotations
 from nlsf.errors import ConfigError, unknown_name
 from nlsf.lab.activations import ACTIVATIONS
 from nlsf.lab.approximation import APPROXIMATION
+from nlsf.lab.attention import ATTENTION
 from nlsf.lab.bands import BANDS
 from nlsf.lab.commuting import COMMUTING
 from nlsf.lab.complexity import COMPLEXITY
@@ -23,6 +24,7 @@ _ALL = (
     POOLING,
     BANDS,
     CUT_NORM,
+    ATTENTION,
     COMPLEXITY,
 )
 
