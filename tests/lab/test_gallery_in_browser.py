@@ -16,6 +16,7 @@ QUICK = {
     "cut-norm": {"nodes": (40, 50)},
     "inverse": {"num_nodes": 25, "signals": 1},
     "pooling": {"pairs": 3},
+    "transfer": {"spaces": ("circle",), "nodes": (60, 90), "graphs": 3, "steps": 5},
     "translation": {"side": 15, "times": (0, 3, 5)},
 }
 

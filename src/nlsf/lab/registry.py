@@ -13,6 +13,7 @@ from nlsf.lab.cut_norm import CUT_NORM
 from nlsf.lab.inverse import INVERSE
 from nlsf.lab.pooling import POOLING
 from nlsf.lab.study import Study
+from nlsf.lab.transfer import TRANSFER
 from nlsf.lab.translation import TRANSLATION
 
 _ALL = (
@@ -24,6 +25,7 @@ _ALL = (
     POOLING,
     BANDS,
     CUT_NORM,
+    TRANSFER,
     ATTENTION,
     COMPLEXITY,
 )
