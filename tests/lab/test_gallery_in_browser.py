@@ -15,6 +15,7 @@ QUICK = {
     "complexity": {"nodes": (100, 200), "channels": (2, 4, 8)},
     "cut-norm": {"nodes": (40, 50)},
     "inverse": {"num_nodes": 25, "signals": 1},
+    "perturbation": {"side": 9, "noise": (0.0, 0.1), "draws": 1, "images": 2},
     "pooling": {"pairs": 3},
     "transfer": {"spaces": ("circle",), "nodes": (60, 90), "graphs": 3, "steps": 5},
     "translation": {"side": 15, "times": (0, 3, 5)},

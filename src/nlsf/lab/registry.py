@@ -11,6 +11,7 @@ from nlsf.lab.commuting import COMMUTING
 from nlsf.lab.complexity import COMPLEXITY
 from nlsf.lab.cut_norm import CUT_NORM
 from nlsf.lab.inverse import INVERSE
+from nlsf.lab.perturbation import PERTURBATION
 from nlsf.lab.pooling import POOLING
 from nlsf.lab.study import Study
 from nlsf.lab.transfer import TRANSFER
@@ -19,6 +20,7 @@ from nlsf.lab.translation import TRANSLATION
 _ALL = (
     ACTIVATIONS,
     TRANSLATION,
+    PERTURBATION,
     COMMUTING,
     APPROXIMATION,
     INVERSE,
