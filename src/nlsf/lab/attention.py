@@ -220,7 +220,7 @@ def _charts(
                 "Attention weights balance each branch's contribution.",
                 "Only if the branches cannot change their own scale. Trained together with them, "
                 f"alpha stays between {spread.min():.2f} and {spread.max():.2f}: what the weight "
-                "does not do, the last layer of a branch does.",
+                "does not do, the last layer of a branch can.",
             ),
             (
                 "If points are sampled uniformly, L with indices transfers; if not, N with values.",

@@ -101,7 +101,7 @@ def _remarks(s: float, data: Mapping[str, Any]) -> Chart:
             "Between graphs of one uneven density it does so as well where the spectrum of L is "
             f"discrete, below the least degree: N V min(w), here {1 - s:.2g} N V. The third "
             "frequency of the circle has 0.46 N V. Powers of N between graphs on the "
-            f"{case['space']}: {case['rates']['index, pair']:.2f} with L and "
+            f"{case['space']}, from few draws: {case['rates']['index, pair']:.2f} with L and "
             f"{case['rates']['value, pair']:.2f} with N, whose limit is 1 for every density.",
         ),
         (
