@@ -10,11 +10,14 @@ from report.browser import assert_sound, marks, shown
 QUICK = {
     "activations": {"samples": 2},
     "approximation": {"widths": (2, 64), "graphs": 6},
+    "attention": {"uneven": (0.0, 0.8), "graphs": 3, "repeats": 1, "steps": 5},
     "bands": {"data": ("digits-grid", "digits-graphs"), "graphs": 5},
     "complexity": {"nodes": (100, 200), "channels": (2, 4, 8)},
     "cut-norm": {"nodes": (40, 50)},
     "inverse": {"num_nodes": 25, "signals": 1},
+    "perturbation": {"side": 9, "noise": (0.0, 0.1), "draws": 1, "images": 2},
     "pooling": {"pairs": 3},
+    "transfer": {"spaces": ("circle",), "nodes": (60, 90), "graphs": 3, "steps": 5},
     "translation": {"side": 15, "times": (0, 3, 5)},
 }
 

@@ -5,24 +5,30 @@ from __future__ import annotations
 from nlsf.errors import ConfigError, unknown_name
 from nlsf.lab.activations import ACTIVATIONS
 from nlsf.lab.approximation import APPROXIMATION
+from nlsf.lab.attention import ATTENTION
 from nlsf.lab.bands import BANDS
 from nlsf.lab.commuting import COMMUTING
 from nlsf.lab.complexity import COMPLEXITY
 from nlsf.lab.cut_norm import CUT_NORM
 from nlsf.lab.inverse import INVERSE
+from nlsf.lab.perturbation import PERTURBATION
 from nlsf.lab.pooling import POOLING
 from nlsf.lab.study import Study
+from nlsf.lab.transfer import TRANSFER
 from nlsf.lab.translation import TRANSLATION
 
 _ALL = (
     ACTIVATIONS,
     TRANSLATION,
+    PERTURBATION,
     COMMUTING,
     APPROXIMATION,
     INVERSE,
     POOLING,
     BANDS,
     CUT_NORM,
+    TRANSFER,
+    ATTENTION,
     COMPLEXITY,
 )
 
