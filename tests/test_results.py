@@ -13,7 +13,7 @@ from nlsf.experiments.store import Store
 from nlsf.train.metrics import interval
 
 ROOT = Path(__file__).parents[1]
-TABLES = ROOT / "docs" / "tables.md"
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 STORE = Store(ROOT / "results" / "tables")
 DEFAULTS = sorted((ROOT / "results" / "defaults").glob("*.jsonl"))
 
@@ -68,11 +68,7 @@ def test_the_tables_of_peers_are_made_from_rows(path):
     assert f"| {mean:.1f} +- {half:.1f} |" in line
 
 
-@pytest.mark.parametrize(
-    "path",
-    [TABLES, ROOT / "docs" / "experiments.md", ROOT / "README.md"],
-    ids=lambda path: path.name,
-)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_tables_are_made_from_rows(path):
     text = path.read_text()
     assert update(text, ROOT / "experiments", STORE) == text, (
@@ -81,9 +77,10 @@ def test_tables_are_made_from_rows(path):
 
 
 def test_every_experiment_has_its_table():
-    marked = re.findall(r"^<!-- table (\S+) -->$", TABLES.read_text(), flags=re.MULTILINE)
+    text = "\n".join(path.read_text() for path in DOCUMENTS)
+    marked = re.findall(r"^<!-- table (\S+) -->$", text, flags=re.MULTILINE)
     names = experiment_names(ROOT / "experiments")
-    assert sorted(marked) == names, "mark a place in docs/tables.md by '<!-- table NAME -->'"
+    assert sorted(marked) == names, "mark one place in docs by '<!-- table NAME -->'"
 
 
 def test_rows_of_tables_fit_their_cells():
