@@ -198,10 +198,10 @@ def test_a_method_that_is_not_tuned_has_no_space_and_no_tuning(tmp_path):
     assert cell.id == same.id
 
 
-def test_a_large_graph_is_tuned_over_index_bands(tmp_path):
+def test_a_large_graph_is_tuned_over_bands_that_it_can_have(tmp_path):
     found = read(tmp_path, experiment('[[data]]\nname = "pubmed"', DATA, VALUE))
     large, small = (cell.space.choices["model.value_bands"] for _, _, cell in found.cells())
-    assert {bands["kind"] for bands in large} == {"index"}
+    assert {bands["kind"] for bands in large} == {"index", "polynomial"}
     assert "dyadic" in {bands["kind"] for bands in small}
 
 

@@ -387,10 +387,10 @@ def undisturbed(shell, tmp_path_factory):
     status, printed = shell.run(folder, *TRAIN, "--output", "run")
     assert status == 0, printed
     assert "Test accuracy" in printed
-    # One model leaves before the 40th line, two before the 60th, and the third stays much longer.
+    # One model leaves before the 48th line, two before the 72nd, and the third stays much longer.
     first, second, third = sorted(row["epochs"] for row in RunFolder(folder / "run").results())
-    assert 3 * first < 40
-    assert first + 2 * second < 60
+    assert 3 * first < 48
+    assert first + 2 * second < 72
     assert third == 60
     return folder / "run"
 
@@ -403,7 +403,7 @@ def wait_for(path, lines):
         time.sleep(0.001)
 
 
-@pytest.mark.parametrize("moments", [(40,), (1, 20, 60)], ids=str)
+@pytest.mark.parametrize("moments", [(48,), (1, 30, 72)], ids=str)
 def test_killed_and_resumed(shell, undisturbed, tmp_path, moments):
     run = tmp_path / "run"
     arguments = [*TRAIN, "--output", run]

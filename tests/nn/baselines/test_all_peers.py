@@ -9,6 +9,7 @@ from nlsf.data.generators import contextual_block_model
 from nlsf.nn import parameter_groups
 from nlsf.nn.baselines import PEERS, PeerModel
 from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.train.inputs import Inputs
 from nlsf.train.model_batch import ModelBatch
 from nlsf.train.models import MODELS
 
@@ -89,14 +90,14 @@ def test_every_parameter_has_a_gradient(name, level):
     assert not flat
 
 
-class _Whole:
+class _Whole(Inputs):
     whole = True
 
     def __init__(self, x, edges, together):
         self.x, self.edges, self.together = x, edges, together
 
-    def __call__(self, model, rows):
-        return model(self.x, self.edges)[rows]
+    def apply(self, model, chosen):
+        return model(self.x, self.edges)[chosen]
 
 
 @pytest.mark.parametrize("name", [n for n in levels("node") if PEERS[n].method.together])
