@@ -96,4 +96,4 @@ def sparse_matrix(
     counts = torch.bincount(row, minlength=shape[0])
     first = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     pattern = Pattern(first, column, torch.argsort(column, stable=True), shape)
-    return SparseSignal(values.detach(), pattern, pattern.transposed())
+    return SparseSignal.fixed(values, pattern)
