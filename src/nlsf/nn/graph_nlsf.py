@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor, nn
 
+from nlsf.errors import ModelError
 from nlsf.nn.grouped_mlp import GroupedMLP
 from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import SpectralLayer
-from nlsf.spectral import Bands, Decomposition
+from nlsf.spectral import Bands, BatchProjector, Decomposition, Projector
+from nlsf.spectral.prepared import PreparedGraphs
 from nlsf.spectral.shift import Normalization
 
 
@@ -108,6 +112,23 @@ class GraphNLSF(SpectralLayer):
             features = features.unsqueeze(0)
         flat: Tensor = self.network(self.standard(features.flatten(0, -2)))
         return flat.reshape(*features.shape[:-1], self.out_channels)
+
+    def prepare(self, x: Tensor, *graph: Any, spectrum: SpectrumArgument = None) -> PreparedGraphs:
+        """The fast path: many graphs, or many signals on one; arguments as in ``forward``."""
+        projector = self.projector(x, *graph, spectrum=spectrum)
+        if isinstance(projector, BatchProjector) or (
+            isinstance(projector, Projector) and x.ndim == 3
+        ):
+            return PreparedGraphs(x, projector)
+        raise ModelError(
+            "The fast path of the graph level is for many graphs: pass batch; or for signals "
+            "(S, N, channels) on one graph."
+        )
+
+    def respond_prepared(self, prepared: PreparedGraphs) -> tuple[Tensor, Tensor]:
+        """The norms and the outputs (G, out_channels) of prepared graphs or signals."""
+        norms = prepared.norms(self.lin.weight.T if isinstance(self.lin, nn.Linear) else None)
+        return norms, self.respond_norms(norms)
 
     def __repr__(self) -> str:
         return (

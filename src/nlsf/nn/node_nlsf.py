@@ -12,9 +12,9 @@ from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.nn.start import Start, StartName
 from nlsf.spectral import BandProjector, Bands, Decomposition, synthesize
-from nlsf.spectral.norms import power
 from nlsf.spectral.prepared_nodes import NodeBatch
 from nlsf.spectral.shift import Normalization
+from nlsf.spectral.transform import band_scale
 
 
 class NodeNLSF(SpectralLayer):
@@ -125,7 +125,7 @@ class NodeNLSF(SpectralLayer):
     def respond_nodes(self, batch: NodeBatch) -> Tensor:
         """The same for the nodes (n, out_channels) of prepared graphs; not for the full form."""
         r = self.response(batch.norms, self.start.gains(batch.frequencies))
-        gain = r / (power(batch.norms, self.a) + self.eps)
+        gain = r * band_scale(batch.norms, self.a, self.eps)
         # Nodes that pad belong to one graph more, whose gains are 0.
         gain = torch.cat([gain, torch.zeros_like(gain[:1])])
         # Half the time of gain[graph], whose gradient is added up entry by entry.

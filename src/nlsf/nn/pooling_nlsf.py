@@ -8,13 +8,14 @@ from typing import Any
 from torch import Tensor, nn
 from torch_geometric.nn.resolver import activation_resolver
 
+from nlsf.errors import ModelError
 from nlsf.nn.grouped_mlp import GroupedMLP
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.readout import Readout, ReadoutName
 from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import graph_of_nodes
 from nlsf.spectral import BatchProjector, Decomposition
-from nlsf.spectral.prepared_nodes import NodeBatch
+from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
 
 
 class PoolingNLSF(nn.Module):
@@ -106,12 +107,19 @@ class PoolingNLSF(nn.Module):
         pooled: Tensor = self.readout(y, graph_of_nodes(projector), graphs)
         return pooled if self.network is None else self.network(pooled)
 
-    def respond_nodes(self, batch: NodeBatch) -> Tensor:
-        """The same for prepared graphs: (R, out_channels)."""
+    def prepare(self, x: Tensor, *graph: Any, spectrum: SpectrumArgument = None) -> PreparedNodes:
+        """The fast path: the nodes of many graphs, projected; arguments as in ``forward``."""
+        projector = self.node.projector(x, *graph, spectrum=spectrum)
+        if not isinstance(projector, BatchProjector):
+            raise ModelError("The fast path of the pooling level is for many graphs: pass batch.")
+        return PreparedNodes.of(x, projector, self.node.norm, self.node.normalize)
+
+    def respond_prepared(self, batch: NodeBatch) -> tuple[Tensor, Tensor]:
+        """The norms and the outputs (R, out_channels) of prepared graphs."""
         graphs = batch.norms.shape[0]
         y = self.activation(self.node.respond_nodes(batch))
         pooled: Tensor = self.readout(y, batch.graph, graphs + 1)[:graphs]
-        return pooled if self.network is None else self.network(pooled)
+        return batch.norms, pooled if self.network is None else self.network(pooled)
 
     def __repr__(self) -> str:
         return (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -15,7 +14,8 @@ from nlsf.spectral.chebyshev import ScaledOperator, chebyshev_traces
 from nlsf.spectral.decomposition import Decomposition
 from nlsf.spectral.eigensolve import partial_eigh
 from nlsf.spectral.exact_end import ExactEnd
-from nlsf.spectral.projector import check_band, fitting, on_nodes
+from nlsf.spectral.one_graph import OneGraph
+from nlsf.spectral.projector import fitting, on_nodes
 from nlsf.spectral.recurrence import chebyshev_filter, chebyshev_moments, chebyshev_terms
 from nlsf.spectral.shift import ShiftOperator
 from nlsf.spectral.step_series import band_series
@@ -104,7 +104,7 @@ class PolynomialDecomposition(Decomposition):
         return (*self.signal.shape[:-2], self.signal.shape[-1])
 
 
-class PolynomialProjector:
+class PolynomialProjector(OneGraph):
     r"""The projections of one graph on `PolynomialBands`, without an eigenvector.
 
     .. math::
@@ -204,11 +204,6 @@ class PolynomialProjector:
         return self.operator.num_nodes
 
     @property
-    def sizes(self) -> Tensor:
-        """The number of nodes as a tensor that divides (..., B, d); 1 for an empty graph."""
-        return torch.tensor(max(self.num_nodes, 1))
-
-    @property
     def dtype(self) -> torch.dtype:
         """The dtype of the operator."""
         return self.operator.matrix.dtype
@@ -249,24 +244,6 @@ class PolynomialProjector:
     def per_term(self, per_band: Tensor) -> Tensor:
         """Numbers of bands (..., B, m) as numbers of Chebyshev terms (..., K + 1, m)."""
         return self.series.mT.to(per_band.dtype) @ per_band
-
-    def restore(self, y: Tensor) -> Tensor:
-        """The signal in the layout in which it came."""
-        return y
-
-    def project(self, x: Tensor | PolynomialDecomposition, j: int) -> Tensor:
-        """The projection of the signal on band j, counted from 0: same shape as the signal."""
-        check_band(j, self.n_bands)
-        return self.part(self.decompose(x) if isinstance(x, Tensor) else x, j)
-
-    def part(self, parts: PolynomialDecomposition, j: int) -> Tensor:
-        """The projection on band j of a signal that is decomposed already."""
-        return parts.part(j)
-
-    def projections(self, x: Tensor | PolynomialDecomposition) -> Iterator[Tensor]:
-        """The projections on all bands, one at a time."""
-        parts = self.decompose(x) if isinstance(x, Tensor) else x
-        return (self.part(parts, j) for j in range(self.n_bands))
 
     def __repr__(self) -> str:
         dimension = ", ".join(f"{d:.4g}" for d in self.dimension.tolist())

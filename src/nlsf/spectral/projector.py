@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from nlsf.errors import BandError, SignalError
+from nlsf.errors import SignalError
 from nlsf.spectral.bands import Bands
 from nlsf.spectral.column_decomposition import ColumnDecomposition
+from nlsf.spectral.one_graph import OneGraph
 from nlsf.spectral.spectrum import Spectrum
 from nlsf.spectral.thin import thin_product
 
 
-class Projector:
+class Projector(OneGraph):
     r"""The projections :math:`P_1, \dots, P_B` of a spectrum on bands, as one thin matrix.
 
     Instead of B matrices of N x N it keeps the eigenvectors V (N x k) and a band number for each
@@ -90,11 +90,6 @@ class Projector:
         return self.spectrum.num_nodes
 
     @property
-    def sizes(self) -> Tensor:
-        """The number of nodes as a tensor that divides (..., B, d); 1 for an empty graph."""
-        return torch.tensor(max(self.num_nodes, 1))
-
-    @property
     def dtype(self) -> torch.dtype:
         """The dtype of the vectors."""
         return self.spectrum.vectors.dtype
@@ -149,25 +144,11 @@ class Projector:
         ]
         return torch.cat(parts, dim=-2)
 
-    def restore(self, y: Tensor) -> Tensor:
-        """The signal in the layout in which it came."""
-        return y
-
-    def project(self, x: Tensor | ColumnDecomposition, j: int) -> Tensor:
-        """The projection of the signal on band j, counted from 0: same shape as the signal."""
-        check_band(j, self.n_bands)
-        return self.part(self.decompose(x) if isinstance(x, Tensor) else x, j)
-
     def part(self, parts: ColumnDecomposition, j: int) -> Tensor:
         """The projection on band j of a signal that is decomposed already."""
         if j == self.rest:
             return parts.remainder
         return self.vectors[:, self.slices[j]] @ parts.coefficients[..., self.slices[j], :]
-
-    def projections(self, x: Tensor | ColumnDecomposition) -> Iterator[Tensor]:
-        """The projections on all bands, one at a time: only one is in memory."""
-        parts = self.decompose(x) if isinstance(x, Tensor) else x
-        return (self.part(parts, j) for j in range(self.n_bands))
 
     def __repr__(self) -> str:
         return (
@@ -190,12 +171,6 @@ def band_frequencies(spectrum: Spectrum, assigned: Tensor, rest: int | None, siz
         )
         count[rest] += missing
     return total / count.clamp(min=1)
-
-
-def check_band(j: int, n_bands: int) -> None:
-    """Raises unless there is a band of this number."""
-    if not 0 <= j < n_bands:
-        raise BandError(f"There is no band {j}: the bands are numbered 0 to {n_bands - 1}.")
 
 
 def on_nodes(x: Tensor, num_nodes: int) -> Tensor:

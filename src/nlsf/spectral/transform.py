@@ -109,7 +109,7 @@ def synthesize(
         raise SignalError(f"eps must be positive, not {eps!r}.")
     if norms is None:
         norms = analyze(parts, p=p, normalize=normalize)
-    scale = 1 / (power(norms, a) + eps)
+    scale = band_scale(norms, a, eps)
     n_bands, channels = norms.shape[-2:]
 
     if form == "diagonal":
@@ -122,6 +122,11 @@ def synthesize(
         _check_shape(r, (n_bands * channels, None), form)
         return parts.mixed(r.unflatten(-2, (n_bands, channels)) * scale.unsqueeze(-1))
     raise SignalError(f"form must be 'diagonal', 'bandwise' or 'full', not {form!r}.")
+
+
+def band_scale(norms: Tensor, a: float, eps: float) -> Tensor:
+    r"""The factors :math:`1 / (\|P_j X\|^a + e)` of the synthesis, in the shape of the norms."""
+    return 1 / (power(norms, a) + eps)
 
 
 def _decomposition(x: Tensor | Decomposition, projector: BandProjector | None) -> Decomposition:

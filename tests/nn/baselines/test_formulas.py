@@ -184,7 +184,7 @@ def test_gin(graph, x):
     torch.testing.assert_close(model(x, graph), model.last(h))
 
 
-def test_gat_hands_its_settings_to_pytorch_geometric(graph, x):
+def test_gat_computes_what_pytorch_geometric_does(graph, x):
     model = made(GAT, GATConfig(F, C, 8, heads=4, slope=0.3))
     assert isinstance(model.first, GATConv)
     assert (model.first.heads, model.first.out_channels, model.first.negative_slope) == (4, 2, 0.3)

@@ -10,6 +10,7 @@ from torch.nn.functional import elu
 from torch_geometric.nn import GATConv
 
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
+from nlsf.nn.baselines.edge_attention import edge_attention
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.search import DROPOUTS, WIDTHS
 from nlsf.nn.dropout import Dropout
@@ -40,8 +41,9 @@ class GAT(Body):
         \alpha_{ij} = \mathrm{softmax}_j \,
             \mathrm{LeakyReLU}\bigl( a^\top [W h_i \Vert W h_j] \bigr)
 
-    PyTorch Geometric's ``GATConv``; the first linear map is ours, so that features may be sparse.
-    Scores have no dropout, and the weights of edges play no role.
+    Parameters and numbers are those of PyTorch Geometric's ``GATConv``; the sums are those of
+    `edge_attention`, and the first linear map is ours, so that features may be sparse. Scores have
+    no dropout, and the weights of edges play no role.
     """
 
     together = False
@@ -62,9 +64,17 @@ class GAT(Body):
     def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """Both layers."""
         h = self.encoder(dropped(x, self.input_dropout))
-        h = elu(self.first(h, graph.edge_index))
-        y: Tensor = self.last(self.dropout(h), graph.edge_index)
-        return y
+        h = elu(_attended(self.first, h, graph))
+        return _attended(self.last, self.dropout(h), graph)
+
+
+def _attended(conv: GATConv, h: Tensor, graph: Neighbourhood) -> Tensor:
+    """What the convolution computes: (N, heads * channels)."""
+    h = conv.lin(h).unflatten(-1, (conv.heads, conv.out_channels))
+    own, other = ((h * vector).sum(-1) for vector in (conv.att_dst, conv.att_src))
+    y = edge_attention(own, other, h, graph, conv.negative_slope).flatten(1)
+    out: Tensor = y + conv.bias
+    return out
 
 
 PEER = Peer(

@@ -21,14 +21,12 @@ from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.nn.start import Start
 from nlsf.spectral import (
     Bands,
-    BatchProjector,
     DyadicBands,
     IndexBands,
     PolynomialBands,
-    Projector,
 )
 from nlsf.spectral.prepared import PreparedGraphs
-from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
+from nlsf.spectral.prepared_nodes import PreparedNodes
 
 
 @dataclass(frozen=True)
@@ -161,7 +159,7 @@ class GraphClassifier(nn.Module):
         batch: Tensor | None = None,
         *,
         spectrum: Any = None,
-    ) -> tuple[PreparedGraphs, ...] | tuple[PreparedNodes, ...]:
+    ) -> tuple[PreparedGraphs | PreparedNodes, ...]:
         """Prepares the fast path, where a training step does not see the graphs again.
 
         `forward_prepared` then gives the same numbers as ``forward``, at the speed of an MLP; it
@@ -175,37 +173,13 @@ class GraphClassifier(nn.Module):
                 "that is not 'full', and bands that are not polynomial."
             )
         given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
-        prepared: list[Any] = []
-        for branch, one in zip(self._branches(), given, strict=False):
-            layer = branch.node if isinstance(branch, PoolingNLSF) else branch
-            projector = layer.projector(x, edge_index, edge_weight, batch, spectrum=one)
-            if isinstance(branch, PoolingNLSF) and isinstance(projector, BatchProjector):
-                prepared.append(PreparedNodes.of(x, projector, layer.norm, layer.normalize))
-            elif isinstance(branch, GraphNLSF) and (
-                isinstance(projector, BatchProjector)
-                or (isinstance(projector, Projector) and x.ndim == 3)
-            ):
-                prepared.append(PreparedGraphs(x, projector))
-            else:
-                raise ModelError(
-                    "The fast path is for many graphs: pass batch; or, with level='graph', signals "
-                    "(S, N, channels) on one graph."
-                )
-        return tuple(prepared)
+        pairs = zip(self._branches(), given, strict=False)
+        return tuple(b.prepare(x, edge_index, edge_weight, batch, spectrum=s) for b, s in pairs)
 
-    def forward_prepared(self, prepared: Sequence[PreparedGraphs] | Sequence[NodeBatch]) -> Tensor:
-        """The outputs (G, out_channels) of prepared graphs; of batches at the pooling level."""
-        outputs, norms = [], []
-        for branch, one in zip(self._branches(), prepared, strict=True):
-            if isinstance(branch, PoolingNLSF):
-                assert isinstance(one, NodeBatch)
-                norms.append(one.norms)
-                outputs.append(branch.respond_nodes(one))
-            else:
-                assert isinstance(one, PreparedGraphs)
-                weight = branch.lin.weight.T if isinstance(branch.lin, nn.Linear) else None
-                norms.append(one.norms(weight))
-                outputs.append(branch.respond_norms(norms[-1]))
+    def forward_prepared(self, prepared: Sequence[Any]) -> Tensor:
+        """The outputs (G, out_channels) of prepared graphs, or of a batch of them."""
+        pairs = zip(self._branches(), prepared, strict=True)
+        norms, outputs = zip(*(b.respond_prepared(one) for b, one in pairs), strict=True)
         y = outputs[0]
         if isinstance(self.filter, LaplacianAttention):
             y = self.filter.combine(self.filter.weights(norms), outputs)
