@@ -70,6 +70,7 @@ def train(
     cache: bool = True,
     checkpoint_seconds: float = 10.0,
     tensorboard: bool = False,
+    memory: int | None = None,
 ) -> RunResult:
     """Trains a model on every seed of a data set and measures it on the test examples.
 
@@ -82,6 +83,7 @@ def train(
         cache: keep spectra on disk for the next time.
         checkpoint_seconds: time between checkpoints.
         tensorboard: also write scalars for TensorBoard.
+        memory: bytes that preparing a large graph may take beside the graph and its features.
 
     Example:
         >>> import tempfile
@@ -102,7 +104,7 @@ def train(
         folder = RunFolder.create_at(Path(output))
     with folder.lock():
         folder.write_config(job.config.to_toml())
-        habits = _Habits(display or SilentDisplay(), cache, checkpoint_seconds, tensorboard)
+        habits = _Habits(display or SilentDisplay(), cache, checkpoint_seconds, tensorboard, memory)
         return _run(job, folder, habits)
 
 
@@ -114,6 +116,7 @@ def resume(
     cache: bool = True,
     checkpoint_seconds: float = 10.0,
     tensorboard: bool = False,
+    memory: int | None = None,
 ) -> RunResult:
     """Goes on with a run that was interrupted; the result is as if it had not been.
 
@@ -124,13 +127,14 @@ def resume(
         cache: as in `train`.
         checkpoint_seconds: as in `train`.
         tensorboard: as in `train`.
+        memory: as in `train`.
     """
     folder = RunFolder.open(Path(path))
     job = Job.of(parse_toml(folder.read_config(), folder.path / "config.toml"), dataset)
     with folder.lock():
         if folder.finished:
             return RunResult(folder, job.config.metric, folder.results())
-        habits = _Habits(display or SilentDisplay(), cache, checkpoint_seconds, tensorboard)
+        habits = _Habits(display or SilentDisplay(), cache, checkpoint_seconds, tensorboard, memory)
         return _run(job, folder, habits)
 
 
@@ -142,6 +146,7 @@ class _Habits:
     cache: bool
     checkpoint_seconds: float
     tensorboard: bool
+    memory: int | None
 
 
 def _run(job: Job, folder: RunFolder, habits: _Habits) -> RunResult:
@@ -156,7 +161,7 @@ def _trained(job: Job, folder: RunFolder, habits: _Habits) -> RunResult:
     folder.log(f"{job.dataset.name}: {len(job.config.seeds)} seed(s), {versions()}")
     started = time.perf_counter()
     with habits.display as display:
-        inputs = job.inputs(cache=habits.cache, progress=display.message)
+        inputs = job.inputs(cache=habits.cache, progress=display.message, memory=habits.memory)
         prepared = time.perf_counter() - started
         selected = Selected.read(folder)
         for group in job.groups():
