@@ -43,8 +43,10 @@ from nlsf.spectral.functional_shift import (
     sample_shift,
 )
 from nlsf.spectral.graph_input import adjacency_matrix
+from nlsf.spectral.leakage import sharp_bands
 from nlsf.spectral.polynomial_projector import PolynomialProjector
 from nlsf.spectral.prepared import PreparedGraphs, PreparedRows
+from nlsf.spectral.prepared_bands import PreparedBands
 from nlsf.spectral.projector import Projector
 from nlsf.spectral.projector_of import projector_of
 from nlsf.spectral.shift import ShiftOperator, adjacency, laplacian, magnetic_laplacian
@@ -65,6 +67,7 @@ __all__ = [
     "IntervalBands",
     "PolynomialBands",
     "PolynomialProjector",
+    "PreparedBands",
     "PreparedGraphs",
     "PreparedRows",
     "Projector",
@@ -85,6 +88,7 @@ __all__ = [
     "projector_of",
     "random_unitary",
     "sample_shift",
+    "sharp_bands",
     "spectral_distance",
     "synthesize",
 ]

@@ -14,6 +14,7 @@ from nlsf.spectral.chebyshev import ScaledOperator, chebyshev_traces
 from nlsf.spectral.decomposition import Decomposition
 from nlsf.spectral.eigensolve import partial_eigh
 from nlsf.spectral.exact_end import ExactEnd
+from nlsf.spectral.leakage import band_leakage, product_traces
 from nlsf.spectral.one_graph import OneGraph
 from nlsf.spectral.projector import fitting, on_nodes
 from nlsf.spectral.recurrence import chebyshev_filter, chebyshev_moments, chebyshev_terms
@@ -182,13 +183,10 @@ class PolynomialProjector(OneGraph):
             place = (self.end.frequencies - operator.centre) / operator.half
             every = torch.arange(len(traces), dtype=torch.float64)
             traces = traces - torch.cos(every * place.clamp(-1, 1).arccos()[:, None]).sum(0)
-        k = torch.arange(self.bands.order + 1)
-        # T_i T_k = (T_(i+k) + T_|i-k|) / 2
-        products = (traces[k[:, None] + k] + traces[(k[:, None] - k).abs()]) / 2
-        dimension = series @ traces[: len(k)]
+        products = product_traces(traces, self.bands.order)
+        leakage = band_leakage(series, products, self.num_nodes)
+        dimension = series @ products[:, 0]
         frequency = operator.centre * dimension + operator.half * (series @ products[:, 1])
-        squares = torch.einsum("jk,kl,jl->j", series, products, series)
-        leakage = (dimension - squares) / max(self.num_nodes, 1)
         if self.end is not None:
             dimension = dimension + self.end.member.sum(0)
             frequency = frequency + self.end.frequencies @ self.end.member
@@ -196,7 +194,7 @@ class PolynomialProjector(OneGraph):
         some = dimension > 1e-9 * self.num_nodes
         frequency = torch.where(some, frequency / torch.where(some, dimension, 1.0), 0.0)
         frequency = frequency.clamp(0.0, max(operator.bandwidth, 0.0))
-        return dimension.clamp(min=0.0), frequency, leakage.clamp(min=0.0)
+        return dimension.clamp(min=0.0), frequency, leakage
 
     @property
     def num_nodes(self) -> int:

@@ -1,0 +1,269 @@
+"""Time of a training epoch: ours against message passing, in ordinary and in strongest form.
+
+    python benchmarks/train_epoch.py [DATA ...]     measure what has no rows yet, print the tables
+    python benchmarks/train_epoch.py --table        print the tables of the rows at hand
+
+An epoch is forward, backward, Adam's step, and the validation examples. Every candidate is a plain
+loop over one model of 64 hidden channels in one process on one thread; candidates take turns, the
+table shows medians of processor time.
+
+- ours: attention between an index branch on L and a value branch on N. "MLP" encodes all nodes in
+  every step; "rows" has a linear encoder, so that a step sees only prepared rows of nodes with
+  labels, and no graph.
+- PyG: layers of PyTorch Geometric on dense features, normalisation cached where a layer can.
+- strong: the same with sparse features and one CSR matrix, built once (`nlsf.nn.baselines`).
+
+The second table is the time until a model first has the validation accuracy that PyTorch
+Geometric's GCN has at its best, with all preparation: normalisation there, eigendecompositions
+here, computed and not read from a cache.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy, dropout, elu
+from torch_geometric import nn as pyg
+
+from nlsf.nn import NodeClassifier
+from nlsf.nn.baselines import PEERS, PeerModel
+from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral import DyadicBands, IndexBands, PolynomialBands, UniformBands
+from nlsf.train.job import Job
+from nlsf.train.versions import versions
+
+ROWS = Path(__file__).parent / "results" / "train_epoch.jsonl"
+SETS = {
+    "Cora": "random",
+    "Citeseer": "random",
+    "Pubmed": "random",
+    "Chameleon": "sparse",
+    "Squirrel": "sparse",
+    "Actor": "sparse",
+    "Cornell5": "50-25-25",
+}
+WIDTH, ROUNDS, LIMIT = 64, 9, 300
+STRONG = ("gcn", "appnp", "gprgnn", "chebnetii", "jacobiconv", "specformer")
+
+
+class PyG(nn.Module):
+    """Two layers of PyTorch Geometric; or a network and a propagation of its scores."""
+
+    def __init__(self, name, inputs, classes):
+        super().__init__()
+        d = WIDTH
+        convs = {
+            "GCN": lambda a, b: pyg.GCNConv(a, b, cached=True),
+            "SAGE": pyg.SAGEConv,
+            "ChebNet": lambda a, b: pyg.ChebConv(a, b, K=3),
+            "ARMA": lambda a, b: pyg.ARMAConv(a, b, num_stacks=2, num_layers=1),
+        }
+        self.name = name
+        if name == "GAT":
+            self.first = pyg.GATConv(inputs, d // 8, heads=8)
+            self.last = pyg.GATConv(d, classes)
+        elif name == "APPNP":
+            self.first, self.last = nn.Linear(inputs, d), nn.Linear(d, classes)
+            self.spread = pyg.APPNP(K=10, alpha=0.1, cached=True)
+        else:
+            self.first, self.last = convs[name](inputs, d), convs[name](d, classes)
+
+    def forward(self, x, edges):
+        """Scores (N, classes)."""
+        x = dropout(x, 0.5, self.training)
+        if self.name == "APPNP":
+            h = dropout(self.first(x).relu(), 0.5, self.training)
+            return self.spread(self.last(h), edges)
+        h = self.first(x, edges)
+        h = elu(h) if self.name == "GAT" else h.relu()
+        return self.last(dropout(h, 0.5, self.training), edges)
+
+
+class Setting:
+    """A data set with its first split."""
+
+    def __init__(self, name):
+        job = Job.of({"data": {"name": name}, "protocol": SETS[name], "seeds": 1})
+        graph = job.dataset.graphs[0]
+        self.name, self.edges = name, graph.edge_index
+        self.x = graph.x if graph.x.layout == torch.strided else graph.x.to_dense()
+        self.sparse = SparseSignal.of(self.x) if (self.x != 0).float().mean() < 0.25 else self.x
+        self.classes = job.dataset.num_outputs
+        self.lesson = job.lesson(job.splits[0])
+
+
+class Loop:
+    """Training of one model: ``outputs(rows)`` gives its scores at some nodes."""
+
+    def __init__(self, setting, model, outputs, lr=0.01, weight_decay=5e-4):
+        self.lesson, self.model, self.outputs = setting.lesson, model, outputs
+        self.adam = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay)
+
+    def epoch(self):
+        """One epoch; the accuracy on validation examples."""
+        lesson = self.lesson
+        self.model.train()
+        self.adam.zero_grad()
+        cross_entropy(self.outputs(lesson.train), lesson.train_y).backward()
+        self.adam.step()
+        self.model.eval()
+        with torch.no_grad():
+            found = self.outputs(lesson.val).argmax(1)
+        return float((found == lesson.val_y).float().mean())
+
+
+def ours(setting, kind):
+    big, uniform = len(setting.x) > 8_000, SETS[setting.name] == "sparse"
+    value = UniformBands(S=20) if uniform else DyadicBands(r=0.5, S=6)
+    if big or setting.name == "Actor":
+        value = PolynomialBands(UniformBands(S=8) if uniform else DyadicBands(r=0.5, S=5), 16)
+    model = NodeClassifier(
+        in_channels=setting.x.shape[1],
+        out_channels=setting.classes,
+        hidden_channels=WIDTH,
+        index_bands=IndexBands(16),
+        value_bands=value,
+        self_loops=not uniform,
+        encoder="mlp" if kind == "MLP" else "linear",
+        input_dropout=0.5 if kind == "MLP" else 0.0,
+    )
+    projectors = tuple(branch.projector(setting.x, setting.edges) for branch in model._branches())
+    options = {"lr": 0.05, "weight_decay": 5e-3} if uniform else {}
+    if kind == "MLP":
+        x = setting.sparse
+        return Loop(setting, model, lambda rows: model(x, spectrum=projectors)[rows], **options)
+    lesson = setting.lesson
+    prepared = {
+        len(rows): model.prepare(rows, setting.x, spectrum=projectors)
+        for rows in (lesson.train, lesson.val)
+    }
+    return Loop(setting, model, lambda rows: model.forward_rows(prepared[len(rows)]), **options)
+
+
+def ordinary(setting, name):
+    model = PyG(name, setting.x.shape[1], setting.classes)
+    return Loop(setting, model, lambda rows: model(setting.x, setting.edges)[rows])
+
+
+def strong(setting, name):
+    peer = PEERS[name]
+    config = peer.config(setting.x.shape[1], setting.classes, WIDTH)
+    model = PeerModel(peer.method, config)
+    return Loop(setting, model, lambda rows: model(setting.sparse, setting.edges)[rows])
+
+
+CANDIDATES = {
+    "ours, MLP": lambda s: ours(s, "MLP"),
+    "ours, rows": lambda s: ours(s, "rows"),
+    **{
+        f"PyG {name}": (lambda s, name=name: ordinary(s, name))
+        for name in ("GCN", "GAT", "SAGE", "ChebNet", "APPNP", "ARMA")
+    },
+    **{f"strong {PEERS[name].title}": (lambda s, name=name: strong(s, name)) for name in STRONG},
+}
+
+
+def clear_memory_of_spectra():
+    from nlsf.nn.baselines import neighbourhood
+    from nlsf.nn.spectra import forget_spectra
+
+    forget_spectra()
+    neighbourhood._graphs.clear()
+
+
+def measure(name):
+    """Rows of one data set."""
+    setting = Setting(name)
+    loops, rows, taken = {}, {}, {}
+    for label, build in CANDIDATES.items():
+        torch.manual_seed(0)
+        try:
+            loops[label] = build(setting)
+            loops[label].epoch()
+        except Exception as error:  # a method that refuses a graph of this size
+            loops.pop(label, None)
+            rows[label] = {"data": name, "candidate": label, "error": str(error)}
+    for _ in range(ROUNDS):
+        for label, loop in loops.items():
+            start = time.process_time()
+            loop.epoch()
+            taken.setdefault(label, []).append(time.process_time() - start)
+    for label, values in taken.items():
+        rows[label] = {"data": name, "candidate": label, "epoch": statistics.median(values)}
+    del loops
+    goal = until(setting, "PyG GCN", None)
+    rows["PyG GCN"] |= {"goal": goal[0], "until": goal[1], "epochs_until": goal[2]}
+    for label in ("ours, MLP", "ours, rows"):
+        best, seconds, epochs = until(setting, label, goal[0])
+        rows[label] |= {"goal": best, "until": seconds, "epochs_until": epochs}
+    return [{**row, "rounds": ROUNDS, "versions": versions()} for row in rows.values()]
+
+
+def until(setting, label, goal):
+    """Accuracy, processor time and epochs of the first epoch at the goal, or of the best epoch."""
+    clear_memory_of_spectra()
+    torch.manual_seed(1)
+    start = time.process_time()
+    loop = CANDIDATES[label](setting)
+    best = (-1.0, 0.0, 0)
+    for epoch in range(1, LIMIT + 1):
+        accuracy = loop.epoch()
+        if accuracy > best[0]:
+            best = (accuracy, time.process_time() - start, epoch)
+        if goal is not None and accuracy >= goal:
+            break
+    return best
+
+
+def stored():
+    lines = ROWS.read_text().splitlines() if ROWS.exists() else []
+    found = {}
+    for row in map(json.loads, lines):
+        found.setdefault(row["data"], {})[row["candidate"]] = row
+    return found
+
+
+def table():
+    found = stored()
+    sets = [name for name in SETS if name in found]
+    print(f"| epoch, ms | {' | '.join(sets)} |")
+    print(f"|---|{'---:|' * len(sets)}")
+    for label in CANDIDATES:
+        cells = [found[name].get(label, {}).get("epoch") for name in sets]
+        shown = " | ".join("" if c is None else f"{1e3 * c:.1f}" for c in cells)
+        print(f"| {label} | {shown} |")
+    print(f"\n| until GCN's best validation accuracy, s | {' | '.join(sets)} |")
+    print(f"|---|{'---:|' * len(sets)}")
+    for label in ("PyG GCN", "ours, MLP", "ours, rows"):
+        shown = []
+        for name in sets:
+            row, goal = found[name].get(label, {}), found[name]["PyG GCN"]["goal"]
+            if "until" not in row:
+                shown.append("")
+            elif row["goal"] < goal:
+                shown.append(f"not reached ({100 * row['goal']:.1f} of {100 * goal:.1f} %)")
+            else:
+                shown.append(f"{row['until']:.2f} ({row['epochs_until']})")
+        print(f"| {label} | {' | '.join(shown)} |")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", nargs="*", default=list(SETS))
+    parser.add_argument("--table", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    if not options.table:
+        for name in options.data:
+            if name not in stored():
+                with ROWS.open("a") as file:
+                    file.writelines(json.dumps(row) + "\n" for row in measure(name))
+    table()
+
+
+if __name__ == "__main__":
+    main()
