@@ -30,7 +30,9 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory):
     """No test reads or writes the user's cache."""
-    monkeypatch.setenv("NLSF_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NLSF_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        yield

@@ -43,21 +43,21 @@ def _pendants(n, hubs, leaves):
 def zoo(index):
     """Graph number ``index`` of 200, as (kind, graph)."""
     rng = np.random.default_rng(index)
-    n = int(rng.integers(250, 700))
+    n = int(rng.integers(200, 400))
     seed = int(rng.integers(1 << 30))
-    side = int(rng.integers(13, 24))
+    side = int(rng.integers(11, 17))
     tree = nx.random_labeled_tree(n, seed=seed)
     kinds = {
         "block model": lambda: block_model(n, 4, 6.0, seed=seed),
         "geometric": lambda: random_geometric(n, 6.0, seed=seed),
         "tree": lambda: tree,
         "preferential": lambda: preferential_attachment(n, 2, seed=seed),
-        "equal trees": lambda: union(*[nx.random_labeled_tree(200, seed=seed)] * 3, tree),
+        "equal trees": lambda: union(*[nx.random_labeled_tree(150, seed=seed)] * 3, tree),
         "equal pieces": lambda: union(*[torus(side, side)] * 3, nx.cycle_graph(12), tree),
         "weighted": lambda: weighted(random_geometric(n, 6.0, seed=seed), rng),
-        "equal weighted": lambda: union(*[weighted(block_model(300, 3, seed=seed), rng)] * 2),
+        "equal weighted": lambda: union(*[weighted(block_model(200, 3, seed=seed), rng)] * 2),
         "bipartite": lambda: nx.bipartite.random_graph(n // 2, n // 3, 0.02, seed=seed),
-        "hypercube and torus": lambda: union(nx.hypercube_graph(9), torus(side, side + 1)),
+        "hypercube and torus": lambda: union(nx.hypercube_graph(8), torus(side, side + 1)),
         "twins": lambda: twins(block_model(n, 3, 6.0, seed=seed), rng),
         "pendant copies": lambda: _pendants(n, 5, 12),
         "caveman": lambda: nx.connected_caveman_graph(n // 6, 6),

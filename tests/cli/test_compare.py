@@ -1,7 +1,6 @@
 import csv
 import shlex
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -12,6 +11,7 @@ from nlsf.cli import app
 from nlsf.errors import ConfigError
 from nlsf.report.ranking import ranking
 from nlsf.train.run_folder import RunFolder
+from processes import Process, nlsf
 
 SMALL = ["--set", "data.num_nodes=120", "--set", "epochs=8", "-q"]
 
@@ -121,26 +121,13 @@ def test_where_one_is_and_of_how_many(run):
     assert "model 1" not in run("csbm", "-m", "gcn,mlp", "-n", "1", *SMALL).output
 
 
-def test_an_interrupted_comparison_says_how_to_go_on(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_an_interrupted_comparison_says_how_to_go_on(tmp_path):
     settings = ["--set", "data.num_nodes=120", "--set", "epochs=100000", "--set", "patience=100000"]
     words = ["compare", "csbm", "-m", "majority,mlp", "-n", "2", *settings, "-o", "my c"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "nlsf.cli", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        for line in process.stdout:
-            if line.startswith("epoch "):
-                process.send_signal(signal.SIGINT)
-                break
-        said = process.stdout.read()
-        assert process.wait(timeout=60) == 1
-    finally:
-        process.kill()
-        process.stdout.close()
+    process = Process(tmp_path, nlsf, *words)
+    assert process.wait_for(lambda: "\nepoch " in process.said), process.said
+    assert process.signal(signal.SIGINT) == 1
+    said = process.said
     assert "Traceback" not in said
     again = said.split("Go on with ")[1].strip()
     assert shlex.split(again)[1:] == [

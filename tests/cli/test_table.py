@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.spec_texts import DATA, GCN, VALUE, experiment, quick
-from experiments.table_process import TableProcess
 from nlsf import cli
 from nlsf.cli import app
 from nlsf.experiments.store import Store
+from processes import Process, nlsf
 
 PUBLISHED = Path(__file__).parents[2] / "experiments" / "published.csv"
 
@@ -182,11 +182,11 @@ def test_errors_are_one_sentence(run, tmp_path, monkeypatch, capsys, arguments, 
 
 def test_stopped_by_hand_it_says_what_is_kept_and_goes_on(run, tmp_path):
     (tmp_path / "experiments" / "small.toml").write_text(quick(tuned=(), epochs=150))
-    process = TableProcess(tmp_path, "small", "--run", "-m", "gcn")
+    process = Process(tmp_path, nlsf, "table", "small", "--run", "-m", "gcn")
     work, store = tmp_path / "runs" / "tables", Store(tmp_path / "results" / "tables")
     assert process.wait_for(lambda: len(list(work.glob("*/run-*/metrics.jsonl"))) == 2)
     assert process.signal(signal.SIGINT) == 1
-    said = " ".join(process.output.read_text().split())
+    said = " ".join(process.said.split())
     assert "Stopped: 1 of 2 cells are filled and kept in results/tables" in said
     assert "what was begun is kept in runs/tables. Go on with the same command." in said
     assert "Traceback" not in said

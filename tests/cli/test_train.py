@@ -1,17 +1,14 @@
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
 
 import pytest
 from typer.testing import CliRunner
 
 from nlsf.cli import app
+from processes import Process, nlsf
 
 SMALL = ["--set", "data.num_nodes=200"]
-NLSF = [sys.executable, "-m", "nlsf.cli"]
 
 
 @pytest.fixture
@@ -97,24 +94,14 @@ def test_resuming_a_finished_run_says_its_result(run):
 
 
 def test_ctrl_c_and_resume(run, tmp_path):
-    settings = [*SMALL, "--set", "epochs=150", "--set", "patience=150"]
-    process = subprocess.Popen(
-        [*NLSF, "train", "csbm", *settings, "-o", "a", "--checkpoint-seconds", "0"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    limit = time.monotonic() + 60
-    while not (tmp_path / "a" / "checkpoint.safetensors").exists():
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < limit
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert output.splitlines()[-1] == "Stopped. Go on with nlsf train --resume a"
-    assert errors == ""
+    settings = [*SMALL, "--set", "epochs=100", "--set", "patience=100"]
+    words = ["train", "csbm", *settings, "-o", "a", "--checkpoint-seconds", "0"]
+    process = Process(tmp_path, nlsf, *words)
+    saved = tmp_path / "a" / "checkpoint.safetensors"
+    assert process.wait_for(saved.exists), process.said
+    assert process.signal(signal.SIGINT) == 1
+    assert process.output.splitlines()[-1] == "Stopped. Go on with nlsf train --resume a"
+    assert process.errors == ""
     assert not (tmp_path / "a" / "results.jsonl").exists()
     resumed = run("--resume", "a")
     whole = run("csbm", *settings, "-o", "b")

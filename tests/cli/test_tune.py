@@ -1,7 +1,4 @@
-import os
 import signal
-import subprocess
-import sys
 import time
 import tomllib
 
@@ -11,10 +8,10 @@ from typer.testing import CliRunner
 from nlsf.cli import app
 from nlsf.errors import ConfigError
 from nlsf.experiments.records import read_trials
+from processes import Process, nlsf
 
 SMALL = ["csbm", "--set", "data.num_nodes=100", "--model", "mlp", "--splits", "2"]
 QUICK = ["--set", "epochs=2"]
-NLSF = [sys.executable, "-m", "nlsf.cli", "tune"]
 
 
 @pytest.fixture
@@ -113,8 +110,8 @@ def test_an_unknown_model_is_one_sentence(run):
 
 def test_workers_share_the_trials(tmp_path):
     command = [*SMALL, *QUICK, "--trials", "8", "--workers", "2", "--output", str(tmp_path / "out")]
-    done = subprocess.run([*NLSF, *command], capture_output=True, text=True, timeout=180)
-    assert done.returncode == 0, done.stderr
+    process = Process(tmp_path, nlsf, "tune", *command)
+    assert process.end(180) == 0, process.said
     trials = read_trials(tmp_path / "out" / "study.journal", "csbm-mlp")
     assert len(trials) == 8
     assert (tmp_path / "out" / "best.toml").exists()
@@ -123,21 +120,10 @@ def test_workers_share_the_trials(tmp_path):
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     long = ["--set", "epochs=1000000", "--set", "patience=1000000"]
     command = [*SMALL, *long, "--trials", "3", "--output", str(tmp_path / "out")]
-    process = subprocess.Popen(
-        [*NLSF, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = Process(tmp_path, nlsf, "tune", *command)
     journal = tmp_path / "out" / "study.journal"
-    try:
-        until = time.monotonic() + 120
-        while not (journal.exists() and b"nlsf:worker" in journal.read_bytes()):
-            assert process.poll() is None
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        time.sleep(0.3)
-        os.kill(process.pid, signal.SIGINT)
-        output, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 1, errors
-    assert f"--output {tmp_path / 'out'}" in output.replace("\n", " ")
+    assert process.wait_for(lambda: journal.exists() and b"nlsf:worker" in journal.read_bytes())
+    time.sleep(0.3)
+    assert process.signal(signal.SIGINT) == 1, process.said
+    assert f"--output {tmp_path / 'out'}" in process.output.replace("\n", " ")
     assert [trial.state for trial in read_trials(journal, "csbm-mlp")] == ["waiting"]

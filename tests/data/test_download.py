@@ -5,7 +5,6 @@ import io
 import os
 import resource
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -149,13 +148,11 @@ def test_without_a_checksum_what_comes_is_kept(get):
     ],
 )
 def test_failures_leave_nothing(get, tmp_path, path, options, error, words):
-    started = time.monotonic()
     with pytest.raises(error) as caught:
         get(path, **options)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "set" / "x.bin").exists()
-    assert time.monotonic() - started < 4
 
 
 def test_a_failure_leaves_the_old_file(get, tmp_path):

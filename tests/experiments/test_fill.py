@@ -4,14 +4,15 @@ import time
 import pytest
 
 from experiments.spec_texts import TUNING, experiment, quick
-from experiments.table_process import TableProcess, barrier
 from nlsf.experiments.fill import fill, in_order
 from nlsf.experiments.fill_display import FillDisplay
 from nlsf.experiments.spec import Experiment
 from nlsf.experiments.store import Store
 from nlsf.train.run import train
 from nlsf.train.run_folder import RunFolder
+from processes import Process, barrier, nlsf
 
+RUN = ("table", "small", "--run")
 TIMES = ("seconds", "prepare_seconds", "cpu_seconds", "peak_memory")
 
 
@@ -241,13 +242,13 @@ def test_killed_at_any_moment_a_table_ends_with_the_same_rows(tmp_path, places):
     ]
     killed = 0
     for number, moment in enumerate(moments):
-        process = TableProcess(tmp_path, "small", "--run", "-q", name=f"killed-{number}")
+        process = Process(tmp_path, nlsf, *RUN, "-q", name=f"killed-{number}")
         if process.wait_for(moment):
             killed += process.signal(signal.SIGKILL) == -signal.SIGKILL
         assert process.end() in (0, -signal.SIGKILL)
     assert killed >= 3
-    last = TableProcess(tmp_path, "small", "--run", name="last")
-    assert last.end() == 0, last.output.read_text()
+    last = Process(tmp_path, nlsf, *RUN, name="last")
+    assert last.end() == 0, last.said
     assert rows_of(table, store) == rows_of(table, whole)
     for rows in rows_of(table, store).values():
         assert [row["seed"] for row in rows] == [0, 1]
@@ -260,11 +261,9 @@ def test_two_processes_share_a_table(tmp_path, places):
     store, work = places
     table = read(tmp_path, quick(epochs=50))
     start = barrier(2)
-    pair = [
-        TableProcess(tmp_path, "small", "--run", name=name, barrier=start) for name in ("a", "b")
-    ]
-    assert [process.end() for process in pair] == [0, 0], pair[0].output.read_text()
-    printed = [process.output.read_text() for process in pair]
+    pair = [Process(tmp_path, nlsf, *RUN, name=name, barrier=start) for name in ("a", "b")]
+    assert [process.end() for process in pair] == [0, 0], pair[0].said
+    printed = [process.said for process in pair]
     for place in in_order(table):
         lines = [text.count(f"{place.name}: test accuracy") for text in printed]
         assert sorted(lines) == [0, 1], (place.name, printed)

@@ -5,18 +5,16 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from experiments.tuning_worker import run
+from experiments.tuning_worker import run, work
 from nlsf.experiments import postgres
 from nlsf.experiments.grid import key
 from nlsf.experiments.records import read_trials
-
-WORKER = [sys.executable, str(Path(__file__).parent / "tuning_worker.py")]
+from processes import Process
 
 
 def binaries():
@@ -91,28 +89,21 @@ def database(server, request):
     return f"{server.rsplit('/', 1)[0]}/{name}"
 
 
-def start(*arguments):
-    return subprocess.Popen(
-        [*WORKER, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
-def test_two_workers_share_the_trials_of_a_database(database):
-    workers = [start(database, 8), start(database, 8)]
+def test_two_workers_share_the_trials_of_a_database(database, tmp_path):
+    workers = [Process(tmp_path, work, database, 8, name=name) for name in "ab"]
     for worker in workers:
-        said, errors = worker.communicate(timeout=120)
-        assert said == "done\n", errors
+        assert worker.end(120) == 0, worker.errors
+        assert worker.output == "done\n"
     trials = read_trials(database, "s")
     assert len(trials) == len({key(trial.point) for trial in trials}) == 8
     assert {trial.state for trial in trials} <= {"complete", "pruned"}
 
 
-def test_the_point_of_a_killed_worker_is_tried_again(database, monkeypatch):
-    worker = start(database, 3, 1)
-    assert worker.stdout.readline() == "blocked\n"
+def test_the_point_of_a_killed_worker_is_tried_again(database, tmp_path, monkeypatch):
+    worker = Process(tmp_path, work, database, 3, 1)
+    assert worker.wait_for(lambda: worker.output == "blocked\n"), worker.errors
     (lost,) = [trial for trial in read_trials(database, "s") if trial.state == "running"]
-    os.kill(worker.pid, signal.SIGKILL)
-    worker.communicate()
+    assert worker.signal(signal.SIGKILL) == -signal.SIGKILL
     monkeypatch.setattr(postgres, "_GRACE", 2)
     time.sleep(0.1)
     tuned = run(database, 3)

@@ -1,16 +1,12 @@
 import itertools
 import math
-import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from experiments.tuning_worker import SPACE, TABLE, Halting, run
+from experiments.tuning_worker import SPACE, TABLE, Halting, run, work
 from nlsf.errors import ConfigError
 from nlsf.experiments.grid import key
 from nlsf.experiments.objective import TUNING_SEED, Objective
@@ -20,8 +16,7 @@ from nlsf.experiments.study import ERROR, open_keeper
 from nlsf.experiments.trial import Tuning
 from nlsf.experiments.tune import tune
 from nlsf.experiments.tune_display import TuneDisplay
-
-WORKER = [sys.executable, str(Path(__file__).parent / "tuning_worker.py")]
+from processes import Process
 
 
 def search(tmp_path, table=TABLE, space=SPACE, tuning=None, name="study.journal", **options):
@@ -42,12 +37,6 @@ def results(trials):
 
 def interrupt():
     raise KeyboardInterrupt
-
-
-def start(*arguments):
-    return subprocess.Popen(
-        [*WORKER, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
 
 
 def test_the_defaults_are_the_first_trial(tmp_path):
@@ -215,10 +204,10 @@ def test_no_trial_begins_after_the_deadline(tmp_path):
 
 def test_two_processes_share_the_trials(tmp_path):
     journal = tmp_path / "j"
-    workers = [start(journal, 10), start(journal, 10)]
+    workers = [Process(tmp_path, work, journal, 10, name=name) for name in "ab"]
     for worker in workers:
-        said, errors = worker.communicate(timeout=120)
-        assert said == "done\n", errors
+        assert worker.end(120) == 0, worker.errors
+        assert worker.output == "done\n"
     trials = read_trials(journal, "s")
     assert [trial.state for trial in trials].count("complete") >= 5
     assert {trial.state for trial in trials} <= {"complete", "pruned"}
@@ -228,12 +217,11 @@ def test_two_processes_share_the_trials(tmp_path):
 
 def test_the_point_of_a_killed_worker_is_tried_again(tmp_path):
     journal = tmp_path / "j"
-    worker = start(journal, 4, 2)
-    assert worker.stdout.readline() == "blocked\n"
+    worker = Process(tmp_path, work, journal, 4, 2)
+    assert worker.wait_for(lambda: worker.output == "blocked\n"), worker.errors
     (lost,) = [trial for trial in read_trials(journal, "s") if trial.state == "running"]
     assert lost.worker.endswith(f":{worker.pid}")
-    os.kill(worker.pid, signal.SIGKILL)
-    worker.communicate()
+    assert worker.signal(signal.SIGKILL) == -signal.SIGKILL
     tuned = run(journal, 4)
     assert tuned.complete
     assert len(tuned.trials) == 4
@@ -244,17 +232,16 @@ def test_the_point_of_a_killed_worker_is_tried_again(tmp_path):
 
 def test_a_living_worker_keeps_its_trial(tmp_path):
     journal = tmp_path / "j"
-    worker = start(journal, 3, 1)
+    worker = Process(tmp_path, work, journal, 3, 1)
     try:
-        assert worker.stdout.readline() == "blocked\n"
+        assert worker.wait_for(lambda: worker.output == "blocked\n"), worker.errors
         tuned = search(
             tmp_path, tuning=Tuning(3, splits=2), name="j", deadline=time.monotonic() + 4
         )
         assert not tuned.complete
         assert [trial.state for trial in tuned.trials] == ["complete", "running", "complete"]
     finally:
-        worker.kill()
-        worker.communicate()
+        worker.signal(signal.SIGKILL)
 
 
 def test_a_torn_last_line_is_cut_off(tmp_path):

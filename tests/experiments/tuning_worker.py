@@ -1,9 +1,5 @@
-"""A process that tunes: ``python tuning_worker.py STORAGE TRIALS [BLOCK]``.
+"""A small search, and what a process does that works at it."""
 
-With BLOCK it stops for good in the first epoch of its BLOCK-th trial, counted from 0, and says so.
-"""
-
-import sys
 import time
 
 from nlsf.experiments.space import Space
@@ -52,7 +48,7 @@ def run(storage, trials, display=None):
     )
 
 
-if __name__ == "__main__":
-    storage, trials, *after = sys.argv[1:]
-    run(storage, int(trials), Halting(int(after[0]), block) if after else None)
+def work(storage, trials, blocked=None):
+    """With ``blocked`` it stops for good in its trial of that number, and says so."""
+    run(storage, trials, None if blocked is None else Halting(blocked, block))
     print("done")

@@ -56,7 +56,7 @@ def test_a_study_is_performed_and_timed():
     outcome = perform(small_study(), Small(5))
     assert outcome.finding.data == {"size": 5}
     assert outcome.settings == Small(5)
-    assert 0 <= outcome.seconds < 1
+    assert outcome.seconds >= 0
     assert perform(small_study()).settings == Small()
 
 

@@ -7,7 +7,7 @@ from nlsf.errors import ConfigError
 from nlsf.lab.spaces import circle, find_space
 from nlsf.lab.transfer import TransferSettings, coefficients, limit_of_values, run
 
-QUICK = {"spaces": ("circle",), "nodes": (100, 400), "graphs": 10, "steps": 60, "draws": 3}
+QUICK = {"spaces": ("circle",), "nodes": (100, 300), "graphs": 8, "steps": 60, "draws": 3}
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -16,7 +16,8 @@ def test_the_claim_holds(seed):
 
 
 def test_values_of_the_combinatorial_laplacian_are_noticed():
-    finding = run(TransferSettings(**QUICK), (None, None))
+    few = {**QUICK, "nodes": (60, 120), "graphs": 4, "steps": 20}
+    finding = run(TransferSettings(**few), (None, None))
     assert not finding.holds
     assert finding.data["cases"][0]["errors"]["value, space"].min() > 0.5
 
@@ -24,7 +25,7 @@ def test_values_of_the_combinatorial_laplacian_are_noticed():
 def test_uneven_points_lead_to_another_limit():
     space, random = circle(), np.random.default_rng(0)
     amounts = random.standard_normal((7, 32))
-    points = space.sample(2000, 0.6, random)
+    points = space.sample(1200, 0.6, random)
     found = coefficients(space, points, space.functions(points) @ amounts, (None, "sym"))["value"]
     limit, truth = limit_of_values(space, 0.6, amounts), space.norms(amounts)
     size = np.linalg.norm(truth)

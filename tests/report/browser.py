@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,3 +81,43 @@ def overlaps(page: Any) -> int:
             });
         }).length"""
     )
+
+
+def figure(page: Any, title: str) -> Any:
+    return page.locator("figure", has=page.get_by_role("heading", name=title, exact=True))
+
+
+def ticks(chart: Any, axis: str) -> list[str]:
+    return chart.locator(f"text.tick.{axis}").all_text_contents()
+
+
+def scroll_to(chart: Any) -> None:
+    """Scrolls, and waits for the event of it, which hides a read-out."""
+    chart.locator(".plot").scroll_into_view_if_needed()
+    chart.evaluate("() => new Promise(go => requestAnimationFrame(() => setTimeout(go)))")
+
+
+def place(chart: Any) -> dict[str, float]:
+    """The box of the drawing in the window."""
+    scroll_to(chart)
+    return chart.locator(".plot > svg").bounding_box()
+
+
+def first_point(chart: Any, path: int = 0) -> tuple[float, float]:
+    """Where the path of a series starts, in the window."""
+    d = chart.locator(".marks path").nth(path).get_attribute("d")
+    x, y = map(float, re.match(r"M([-\d.]+) ([-\d.]+)", d).groups())
+    box = place(chart)
+    return box["x"] + x, box["y"] + y
+
+
+def tip(page: Any) -> str:
+    return page.locator("#tip").inner_text() if page.locator("#tip").is_visible() else ""
+
+
+def press(page: Any, chart: Any, *keys: str) -> str:
+    """What the keys make the page say."""
+    chart.locator(".plot").focus()
+    for key in keys:
+        page.keyboard.press(key)
+    return page.locator("#spoken").inner_text()

@@ -1,6 +1,4 @@
 import os
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -8,6 +6,7 @@ import torch
 from cases import GRAPHS, OPERATORS
 from nlsf.errors import CacheWarning
 from nlsf.spectral import DyadicBands, Spectrum, SpectrumCache, eigensolve, laplacian, partial_eigh
+from processes import Process
 
 SHIFT = laplacian(GRAPHS["torus"])
 
@@ -117,11 +116,12 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
 
 
 WRITER = """
-import sys, torch
+import warnings
+warnings.simplefilter("error")
 from nlsf.spectral import SpectrumCache, laplacian, partial_eigh
 from nlsf.testing.graphs import torus
 shift = laplacian(torus(12, 12))
-cache = SpectrumCache(sys.argv[1])
+cache = SpectrumCache(folder)
 spectrum = partial_eigh(shift)
 for _ in range(60):
     cache.save("k" * 64, spectrum)
@@ -131,12 +131,12 @@ for _ in range(60):
 
 
 def test_two_processes_may_write_the_same_key(tmp_path):
-    command = [sys.executable, "-W", "error", "-c", WRITER, str(tmp_path)]
-    writers = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
+    cache = tmp_path / "cache"
+    words = {"folder": str(cache)}
+    writers = [Process(tmp_path, exec, WRITER, words, name=name) for name in "ab"]
     for writer in writers:
-        _, error = writer.communicate(timeout=120)
-        assert writer.returncode == 0, error.decode()
-    assert files(tmp_path) == ["k" * 64 + ".safetensors"]
+        assert writer.end(120) == 0, writer.errors
+    assert files(cache) == ["k" * 64 + ".safetensors"]
 
 
 def test_tensors_are_independent_of_the_file(tmp_path):

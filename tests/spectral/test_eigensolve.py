@@ -84,8 +84,7 @@ def test_nothing_is_missed_or_invented_in_the_zoo(chunk, monkeypatch):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["cora", "citeseer"])
-@pytest.mark.parametrize("operator", ["L", "N"])
+@pytest.mark.parametrize(("name", "operator"), [("cora", "L"), ("citeseer", "N")])
 def test_iterative_equals_dense_on_real_graphs_for_many_j(root, name, operator):
     shift = OPERATORS[operator](load(name, root).graphs[0])
     every = partial_eigh(shift)

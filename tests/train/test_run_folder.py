@@ -1,10 +1,7 @@
-import json
 import os
 import random
 import re
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,69 +11,28 @@ import torch
 from nlsf.errors import ConfigError, DataError, FormatError
 from nlsf.train.atomic import TEMPORARY
 from nlsf.train.run_folder import RunFolder
+from processes import Process
 
-# Imports once, then runs each program that it reads in a process of its own, one after the other.
-SERVER = """
-import json, os, sys, traceback
+PRELUDE = """
 from pathlib import Path
 import torch
 from nlsf.train.run_folder import RunFolder
-
-torch.set_num_threads(1)
-for line in sys.stdin:
-    program, *arguments = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            print(os.getpid(), flush=True)
-            exec(program, {"arguments": arguments, "torch": torch, "RunFolder": RunFolder,
-                           "Path": Path})
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            os._exit(status)
-    print("end", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-class Other:
-    """Another process, seen from a test."""
+@pytest.fixture
+def start(tmp_path):
+    """Starts a program in a process of its own."""
 
-    def __init__(self, server):
-        self.server = server
-        self.pid = 0
+    def start(program, *arguments):
+        words = {"arguments": list(map(str, arguments))}
+        return Process(tmp_path, exec, PRELUDE + program, words)
 
-    def start(self, program, *arguments):
-        self.server.stdin.write(json.dumps([program, *map(str, arguments)]) + "\n")
-        self.server.stdin.flush()
-        self.pid = int(self.line())
-
-    def line(self):
-        return self.server.stdout.readline().strip()
-
-    def kill(self):
-        os.kill(self.pid, signal.SIGKILL)
-        assert self.end()[1] == -signal.SIGKILL
-
-    def end(self):
-        """What it printed, and its exit status."""
-        printed = []
-        while not (line := self.line()).startswith("end "):
-            assert line, "the server died"
-            printed.append(line)
-        return printed, int(line.removeprefix("end "))
+    return start
 
 
-@pytest.fixture(scope="module")
-def other():
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
-        yield Other(server)
-        server.stdin.close()
+def wait_for_word(process, word):
+    assert process.wait_for(lambda: process.output == f"{word}\n"), process.errors
 
 
 @pytest.fixture
@@ -110,13 +66,12 @@ for _ in range(60):
 """
 
 
-def test_creators_at_the_same_time_never_share(tmp_path, other):
-    other.start(CREATE, tmp_path)
+def test_creators_at_the_same_time_never_share(tmp_path, start):
+    process = start(CREATE, tmp_path)
     with ThreadPoolExecutor(4) as pool:
         paths = list(pool.map(lambda _: str(RunFolder.create(tmp_path, "x").path), range(60)))
-    printed, status = other.end()
-    assert status == 0
-    assert len({*paths, *printed}) == 120
+    assert process.end() == 0, process.errors
+    assert len({*paths, *process.output.splitlines()}) == 120
 
 
 def test_a_chosen_folder_may_be_empty_but_not_used(tmp_path):
@@ -217,12 +172,12 @@ with RunFolder(Path(arguments[0])).lock():
 """
 
 
-def test_the_lock_is_held_by_one_process_until_it_dies(folder, other):
-    other.start(HOLD, folder.path)
-    assert other.line() == "locked"
+def test_the_lock_is_held_by_one_process_until_it_dies(folder, start):
+    process = start(HOLD, folder.path)
+    wait_for_word(process, "locked")
     with pytest.raises(ConfigError, match="Another process is training in"), folder.lock():
         pytest.fail("locked twice")
-    other.kill()
+    assert process.signal(signal.SIGKILL) == -signal.SIGKILL
     with folder.lock():
         pass
 
@@ -270,13 +225,13 @@ def expected_rows(epochs):
     ]
 
 
-def test_a_run_that_is_killed_again_and_again_loses_nothing(folder, other):
+def test_a_run_that_is_killed_again_and_again_loses_nothing(folder, start):
     draw, reached = random.Random(0), 0
     for _ in range(10):
-        other.start(LOOP, folder.path, 10**9)
-        assert other.line() == "running"
+        process = start(LOOP, folder.path, 10**9)
+        wait_for_word(process, "running")
         time.sleep(draw.uniform(0.0, 0.12))
-        other.kill()
+        assert process.signal(signal.SIGKILL) == -signal.SIGKILL
         # Also before anything is rewound, all but a torn last line can be read.
         rows = folder.metrics()
         assert rows == expected_rows(rows[-1]["epoch"] if rows else 0)[: len(rows)]
@@ -294,8 +249,7 @@ def test_a_run_that_is_killed_again_and_again_loses_nothing(folder, other):
     straight = RunFolder.create_at(folder.path.parent / "straight")
     straight.write_config("")
     for run in (folder, straight):
-        other.start(LOOP, run.path, reached + 4)
-        assert other.end()[1] == 0
+        assert start(LOOP, run.path, reached + 4).end() == 0
     for name in ("metrics.jsonl", "checkpoint.safetensors"):
         assert (folder.path / name).read_bytes() == (straight.path / name).read_bytes()
     assert not list(folder.path.glob(TEMPORARY))
@@ -312,10 +266,11 @@ except OSError as error:
 """
 
 
-def test_a_full_disk_keeps_the_last_checkpoint(folder, other):
+def test_a_full_disk_keeps_the_last_checkpoint(folder, start):
     folder.save_checkpoint({"w": torch.zeros(10)}, {"epoch": 1})
     before = sorted(os.listdir(folder.path))
-    other.start(FULL, folder.path)
-    assert other.end() == ([str(folder.path / "checkpoint.safetensors")], 0)
+    process = start(FULL, folder.path)
+    assert process.end() == 0, process.errors
+    assert process.output == f"{folder.path / 'checkpoint.safetensors'}\n"
     assert folder.load_checkpoint()[1] == {"epoch": 1}
     assert sorted(os.listdir(folder.path)) == before

@@ -1,0 +1,104 @@
+"""Runs that stopped in the middle, in this process."""
+
+import pytest
+
+from nlsf.train import Interrupted, resume
+from nlsf.train.run_folder import RunFolder
+from train.runs import GROUPS, QUICK, Stop, assert_same, quick
+from train.small import node_data
+
+
+def test_splits_of_unequal_sizes(tmp_path):
+    dataset, display = node_data(given=GROUPS), Stop()
+    result = quick(dataset, tmp_path / "run", {**QUICK, "seeds": 4}, display=display)
+    assert display.models == [2, 1, 1]
+    assert [row["seed"] for row in result.rows] == [0, 1, 2, 3]
+    assert [row["together"] for row in result.rows] == [2, 1, 2, 1]
+    assert [row["sizes"][:2] for row in result.rows] == [[20, 10], [30, 12], [20, 10], [25, 10]]
+    # A seed has the same numbers in whichever group.
+    alone = quick(dataset, tmp_path / "alone", {**QUICK, "seeds": [2]})
+    assert alone.rows[0]["val_loss"] == pytest.approx(result.rows[2]["val_loss"], rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("group", "epoch", "seconds"),
+    [(1, 3, 0.0), (2, 1, 0.0), (2, 1, 1000.0), (2, 3, 0.0), (3, 3, 1000.0)],
+)
+def test_groups_are_gone_on_with(tmp_path, straight, group, epoch, seconds):
+    dataset, options = node_data(given=GROUPS), {"checkpoint_seconds": seconds}
+    path, display = tmp_path / "run", Stop(group, epoch)
+    with pytest.raises(RuntimeError, match="stop"):
+        quick(dataset, path, {**QUICK, "seeds": 4}, display=display, **options)
+    assert not RunFolder(path).finished
+    display = Stop()
+    resume(path, dataset=dataset, display=display, cache=False, **options)
+    # Groups that were finished are not trained again.
+    assert len(display.models) == 3 - (group - 1)
+    resumed = seconds == 0 and epoch > 1
+    assert (f"Going on after epoch {epoch - 1}" in display.messages) is resumed
+    assert_same(path, straight)
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """The run with four groups that nothing disturbs."""
+    path = tmp_path_factory.mktemp("runs") / "straight"
+    quick(node_data(given=GROUPS), path, {**QUICK, "seeds": 4})
+    return path
+
+
+def test_what_every_run_has_spent_is_added_up(tmp_path):
+    dataset, path = node_data(), tmp_path / "run"
+    with pytest.raises(Interrupted):
+        quick(dataset, path, display=Stop(1, 3, KeyboardInterrupt), checkpoint_seconds=0)
+    folder = RunFolder(path)
+    tensors, meta = folder.load_checkpoint()
+    assert meta["cpu_seconds"] > 0
+    assert meta["peak_memory"] > 2**20
+    spent = {"seconds": 1000.0, "cpu_seconds": 2000.0, "peak_memory": 2**60}
+    folder.save_checkpoint(tensors, {**meta, **spent})
+    for row in resume(path, dataset=dataset, cache=False).rows:
+        assert 1000 < row["seconds"] < 2000
+        assert 2000 < row["cpu_seconds"] < 4000
+        assert row["peak_memory"] == 2**60
+
+
+def test_a_checkpoint_from_before_costs_were_kept_is_gone_on_with(tmp_path):
+    dataset, path = node_data(), tmp_path / "run"
+    with pytest.raises(Interrupted):
+        quick(dataset, path, display=Stop(1, 3, KeyboardInterrupt), checkpoint_seconds=0)
+    folder = RunFolder(path)
+    tensors, meta = folder.load_checkpoint()
+    del meta["cpu_seconds"], meta["peak_memory"]
+    folder.save_checkpoint(tensors, meta)
+    rows = resume(path, dataset=dataset, cache=False).rows
+    assert {row["cpu_seconds"] for row in rows} == {None}
+    assert all(row["peak_memory"] > 2**20 for row in rows)
+    quick(dataset, tmp_path / "straight")
+    assert_same(path, tmp_path / "straight")
+
+
+def test_a_run_that_fails_while_it_measures(tmp_path, straight, monkeypatch):
+    dataset = node_data(given=GROUPS)
+
+    def fail(*arguments):
+        raise RuntimeError("no power")
+
+    monkeypatch.setattr("nlsf.train.run._measure", fail)
+    with pytest.raises(RuntimeError, match="no power"):
+        quick(dataset, tmp_path / "run", {**QUICK, "seeds": 4})
+    monkeypatch.undo()
+    display = Stop()
+    resume(tmp_path / "run", dataset=dataset, display=display, cache=False)
+    assert display.models == []
+    assert_same(tmp_path / "run", straight)
+
+
+def test_an_interrupt_says_where_to_go_on(tmp_path):
+    with pytest.raises(Interrupted) as caught:
+        quick(node_data(), tmp_path / "run", display=Stop(1, 3, KeyboardInterrupt))
+    assert caught.value.folder.path == tmp_path / "run"
+    assert str(tmp_path / "run") in str(caught.value)
+    resume(tmp_path / "run", dataset=node_data(), cache=False)
+    quick(node_data(), tmp_path / "straight")
+    assert_same(tmp_path / "run", tmp_path / "straight")
