@@ -58,10 +58,13 @@ class Group:
         if int(os.environ.get("WORLD_SIZE", "1")) < 2 or "RANK" not in os.environ:
             yield cls()
             return
-        with _reaching_the_others():
-            # Tensors are reduced where they lie.
-            cuda = torch.cuda.is_available() and dist.is_nccl_available()
+        # Tensors are reduced where they lie.
+        cuda = torch.cuda.is_available() and dist.is_nccl_available()
+        try:
             dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=timeout)
+        except (RuntimeError, ValueError) as error:
+            reason = str(error).strip().split("\n")[0]
+            raise GroupError(f"The processes did not find each other: {reason}") from error
         try:
             yield cls(dist.get_rank(), dist.get_world_size())
         finally:
@@ -176,8 +179,8 @@ def _reaching_the_others() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        reason = str(error).strip().split("\n")[0]
+        silent = "timed out" in str(error).lower() or "timeout" in str(error).lower()
         raise GroupError(
-            "Another process of the training has ended, or cannot be reached; if it said why, "
-            f"that stands above. Start all of them again, with --resume. ({reason})"
+            f"Another process of the training {'does not answer' if silent else 'has ended'}; if "
+            "it said why, that stands above. Start all of them again, with --resume."
         ) from error
