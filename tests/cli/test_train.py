@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import subprocess
@@ -120,3 +121,22 @@ def test_ctrl_c_and_resume(run, tmp_path):
     assert resumed.splitlines()[-2] == whole.splitlines()[-2]
     for name in ("metrics.jsonl", "config.toml"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+
+
+def test_rows_of_a_large_graph_are_prepared_in_bounded_memory(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("NLSF_CACHE", str(tmp_path / "cache"))
+    quick = [*SMALL, "-n", 1, "--set", "preset=millions", "--set", "training.epochs=3"]
+    told = run("csbm", *quick, "-m", "value", "--memory", "20kB", "-o", "a")
+    assert "Projections, block 2 of" in told
+    assert list((tmp_path / "cache" / "projections").glob("*-bands.npy"))
+    inside = run("csbm", *quick, "-m", "value", "--memory", "1GiB", "-o", "b")
+    assert "Projections, block 1 of 1" in inside
+    first, second = (
+        json.loads((tmp_path / name / "results.jsonl").read_text()) for name in ("a", "b")
+    )
+    assert first["test_accuracy"] == second["test_accuracy"]
+
+
+@pytest.mark.parametrize("size", ["lots", "8", "-1GB", "0MB", "GB"])
+def test_a_size_that_is_none(run, size):
+    assert "8GB or 500MB" in run("csbm", "--memory", size, code=2)

@@ -145,13 +145,18 @@ def test_many_classifiers_in_one_call_train_as_each_alone(branches, place):
             torch.testing.assert_close(params[name].grad[i], parameter.grad)
 
 
-def test_the_fast_paths_are_closed_and_say_why():
-    model = classifier(encoder="linear", input_dropout=0.0)
-    assert not model.can_prepare
-    with pytest.raises(ModelError, match="polynomial bands do not have"):
-        model.prepare(torch.arange(3), torch.randn(GRAPH.num_nodes, 6), GRAPH.edge_index)
-    only_index = classifier(encoder="linear", input_dropout=0.0, branches="index")
-    assert only_index.can_prepare  # the bands of the branch that is not there do not count
+@pytest.mark.parametrize("branches", ["attention", "value", "index"])
+@pytest.mark.parametrize("place", ["scores", "hidden"])
+def test_the_fast_path_of_nodes(branches, place):
+    model = classifier(encoder="linear", input_dropout=0.0, branches=branches, place=place).eval()
+    assert model.can_prepare
+    x, rows = torch.randn(GRAPH.num_nodes, 6), torch.tensor([4, 0, 7])
+    prepared = model.prepare(rows, x, GRAPH.edge_index)
+    plain = model(x, GRAPH.edge_index)[rows]
+    torch.testing.assert_close(model.forward_rows(prepared), plain, atol=1e-5, rtol=1e-4)
+
+
+def test_the_fast_path_of_graphs_is_closed_and_says_why():
     graphs = GraphClassifier(
         in_channels=2, out_channels=2, level="graph", branches="value", value_bands=SMOOTH
     )

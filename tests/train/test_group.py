@@ -17,7 +17,7 @@ TRAINING = {"epochs": 4, "patience": 2, "lr": 0.05, "warmup": 0, "dtype": "float
 GRAPH = {"name": "graph", "hidden_channels": 6, "head": [5], "dropout": 0.3}
 POOLING = {**GRAPH, "name": "pooling", "branches": "value"}
 PEER = {"hidden_channels": 6, "dropout": 0.3, "input_dropout": 0.2}
-ROWS = {**small.NODE_MODEL, "encoder": "linear", "input_dropout": 0.0, "dropout": 0.0}
+ROWS = {**small.NODE_MODEL, "encoder": "linear", "input_dropout": 0.0, "dropout": 0.3}
 # The data, the model, the batch size (of 24 graphs or 36 nodes) and the number of processes.
 CASES = {
     "graph": ("graph_data", GRAPH, 5, 2),  # batches of 5 and of 4: shares of 3 and 2, or 2 and 2
@@ -114,7 +114,7 @@ def test_a_model_of_whole_graphs_is_refused_once(processes, tmp_path):
 
 QUIET = ["--no-cache", "--no-report", "--checkpoint-seconds", "0", "-q"]
 COMMAND = "train csbm --seeds 2 --protocol 40-30-30 --set data.num_nodes=100 --set batch_size=21"
-ROWS_ONLY = "--set encoder=linear --set dropout=0 --set input_dropout=0 --set hidden_channels=8"
+ROWS_ONLY = "--set encoder=linear --set input_dropout=0 --set hidden_channels=8"
 LONG = "--set epochs=30 --set patience=30 --set dtype=float64"
 TRAIN = [*COMMAND.split(), *ROWS_ONLY.split(), *LONG.split(), *QUIET]
 

@@ -307,9 +307,11 @@ SMOOTH = PolynomialBands(DyadicBands(S=4), order=6)
 
 
 @pytest.mark.parametrize("branches", ["attention", "value"])
-def test_polynomial_bands_see_the_whole_graph(branches):
+@pytest.mark.parametrize("encoder", ["linear", "mlp"])
+def test_polynomial_bands_see_the_whole_graph_or_its_rows(branches, encoder, tmp_path, monkeypatch):
+    monkeypatch.setenv("NLSF_CACHE", str(tmp_path))
     dataset = node_data()
-    fields = {"encoder": "linear", "input_dropout": 0.0, "branches": branches}
+    fields = {"encoder": encoder, "input_dropout": 0.0, "branches": branches}
     model = NodeClassifier(
         in_channels=dataset.num_features,
         out_channels=dataset.num_outputs,
@@ -318,11 +320,13 @@ def test_polynomial_bands_see_the_whole_graph(branches):
     )
     model = model.to(F64).eval()
     told = []
-    inputs = inputs_for(model, dataset, cache=False, dtype=F64, progress=told.append)
-    assert type(inputs) is WholeGraph
-    assert any(text.startswith("Polynomial bands of N+loops") for text in told)
     graph = dataset.graphs[0]
-    assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
+    for memory in (None, 1):
+        inputs = inputs_for(model, dataset, dtype=F64, progress=told.append, memory=memory)
+        assert type(inputs) is (LabelledRows if encoder == "linear" else WholeGraph)
+        assert any(text.startswith("Polynomial bands of N+loops") for text in told)
+        assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
+    assert (tmp_path / "projections").exists() == (encoder == "linear")
 
 
 def test_polynomial_bands_are_refused_for_many_graphs():

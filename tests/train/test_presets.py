@@ -31,6 +31,7 @@ def datasets():
         graph = Data(x=x, edge_index=one.edge_index, num_nodes=one.num_nodes)
         found[name] = dataclasses.replace(found["node"], graphs=(graph,))
     found["large"] = load("csbm", num_nodes=9000)
+    found["millions"] = dataclasses.replace(found["node"], y=found["node"].y[:1].repeat(100_001))
     return found
 
 
@@ -67,6 +68,7 @@ def test_every_key_of_a_preset_is_one_of_some_model():
         ("indicators", None, "graphs"),
         ("bare", None, "unattributed"),
         ("large", False, "large"),
+        ("millions", True, "millions"),
         ("signal", None, "signals"),
         ("regression", None, "regression"),
     ],

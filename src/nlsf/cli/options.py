@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -66,3 +67,15 @@ def load_named(
     if others := [key for key in table if key != "data"]:
         raise ConfigError(f"Only data.KEY can be set here, not {', '.join(others)}.")
     return load_data(DataConfig.from_table(table["data"]))
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes, as in 8GB, 500MB or 1.5GiB."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b\s*", text.lower())
+    size = 0
+    if match is not None:
+        number, prefix, binary = match.groups()
+        size = int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix or " "))
+    if size <= 0:
+        raise typer.BadParameter(f"a size is expected, as in 8GB or 500MB, not {text!r}.")
+    return size

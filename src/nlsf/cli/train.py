@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from nlsf.cli.options import DATA_HELP, DataRoot, Offline, Settings, data_table, is_follower
+from nlsf.cli.options import (
+    DATA_HELP,
+    DataRoot,
+    Offline,
+    Settings,
+    data_table,
+    is_follower,
+    parse_size,
+)
 from nlsf.cli.report import report_after
 
 if TYPE_CHECKING:
@@ -60,6 +68,12 @@ def train(
     checkpoint_seconds: Annotated[
         float, typer.Option("--checkpoint-seconds", help="Time between checkpoints.")
     ] = 10.0,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory", help="For preparing a large graph, beside the graph itself: 8GB, 500MB."
+        ),
+    ] = None,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write TensorBoard scalars into the run.")
     ] = False,
@@ -80,6 +94,7 @@ def train(
         "tensorboard": tensorboard,
         "cache": cache,
         "checkpoint_seconds": checkpoint_seconds,
+        "memory": None if memory is None else parse_size(memory),
     }
     if resume is not None and table != {"data": {}}:
         raise typer.BadParameter("--resume goes on with a run as it was: leave the rest out.")

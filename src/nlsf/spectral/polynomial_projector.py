@@ -127,7 +127,7 @@ class PolynomialProjector(OneGraph):
 
     Attributes:
         dimension: (B,), float64, :math:`\mathrm{tr} P_j`. The three traces are exact for a graph of
-            up to 512 nodes, and otherwise estimated with 32 random vectors.
+            up to 512 nodes, and otherwise estimated with at most 32 random vectors.
         frequencies: (B,), the mean frequency
             :math:`\mathrm{tr} (P_j \Delta) / \mathrm{tr} P_j`; 0 for an empty band.
         leakage: (B,), :math:`\mathrm{tr} (P_j (I - P_j)) / N`, which is 0 for a projection and at

@@ -19,7 +19,8 @@ from nlsf.spectral import (
     Spectrum,
 )
 from nlsf.spectral.batch_projector import GraphPart
-from nlsf.spectral.prepared import PreparedGraphs
+from nlsf.spectral.prepared import PreparedGraphs, PreparedRows
+from nlsf.spectral.prepared_bands import PreparedBands
 from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
 
 
@@ -78,20 +79,19 @@ class LabelledRows(Inputs):
     """Only the nodes that have a part in training: the cost does not grow with the graph.
 
     Args:
-        model: a `NodeClassifier` whose way to the filter is linear.
-        rows: the nodes that will ever be asked for.
-        x: (N, F).
-        graph: as in `WholeGraph`.
+        prepared: what `NodeClassifier.prepare` gave for them.
+        rows: these nodes.
+        num_nodes: N.
     """
 
     together = True
     whole = False
 
     def __init__(
-        self, model: NodeClassifier, rows: Tensor, x: Tensor, graph: dict[str, Any]
+        self, prepared: tuple[PreparedRows | PreparedBands, ...], rows: Tensor, num_nodes: int
     ) -> None:
-        self.prepared = model.prepare(rows, x, **graph)
-        self.place = torch.full((x.shape[0],), -1)
+        self.prepared = prepared
+        self.place = torch.full((num_nodes,), -1)
         self.place[rows] = torch.arange(len(rows))
 
     def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:

@@ -23,6 +23,7 @@ from nlsf.spectral import (
     laplacian,
     projector_of,
 )
+from nlsf.spectral.cache import SpectrumCache
 from nlsf.spectral.prepared import PreparedGraphs
 from nlsf.spectral.prepared_nodes import PreparedNodes
 from nlsf.train.inputs import (
@@ -59,6 +60,7 @@ def inputs_for(
     cache: bool = True,
     dtype: torch.dtype = torch.float32,
     progress: Callable[[str], None] = lambda text: None,
+    memory: int | None = None,
 ) -> Inputs:
     """Prepares a data set for a model, the fastest way that the model allows.
 
@@ -69,6 +71,8 @@ def inputs_for(
         cache: keep spectra on disk.
         dtype: of the training.
         progress: is told what is being computed.
+        memory: bytes for the projections of one graph on polynomial bands while they are computed;
+            where they need more than half of it they are kept in files, beside the cached spectra.
     """
     if isinstance(model, Solved):
         return KnownOutputs()
@@ -107,7 +111,12 @@ def inputs_for(
     x = x.to(dtype) if x.layout == torch.strided else x
     if isinstance(model, NodeClassifier) and _by_rows(model, dataset):
         every = torch.arange(dataset.num_examples) if rows is None else rows.unique()
-        return LabelledRows(model, every, x, graph)
+        streamed: dict[str, Any] = {"progress": progress}
+        if memory is not None:
+            streamed["memory"] = memory
+        if cache:
+            streamed["folder"] = SpectrumCache().root / "projections"
+        return LabelledRows(model.prepare(every, x, **graph, **streamed), every, len(x))
     if isinstance(model, NodeClassifier | PeerModel):
         x = _maybe_sparse(x, dtype)
     return WholeGraph(x, graph, getattr(model, "together", True))

@@ -103,12 +103,20 @@ class Job:
         """The labels that training has not seen; for after the selection."""
         return self._targets[split.test]
 
-    def inputs(self, *, cache: bool, progress: Callable[[str], None]) -> Inputs:
-        """The inputs of all models."""
+    def inputs(
+        self, *, cache: bool, progress: Callable[[str], None], memory: int | None = None
+    ) -> Inputs:
+        """The inputs of all models; options as in `inputs_for`."""
         rows = torch.cat([part for split in self.splits for part in split.parts])
         model = self.model(self.config.seeds[0])
         return inputs_for(
-            model, self.dataset, rows, cache=cache, dtype=self.dtype, progress=progress
+            model,
+            self.dataset,
+            rows,
+            cache=cache,
+            dtype=self.dtype,
+            progress=progress,
+            memory=memory,
         )
 
     def groups(self) -> list[list[int]]:

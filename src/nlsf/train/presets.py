@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 LARGE = 8_000
 """Nodes from which on no band may need half of the eigenvectors."""
 
+MILLIONS = 100_000
+"""Nodes from which on a training step must not see the graph."""
+
 _NODES: Table = {
     "training": {
         "lr": 0.01,
@@ -76,6 +79,31 @@ PRESETS: dict[str, Table] = {
             "start": {"name": "ppr", "t": 9.0},
             "input_dropout": 0.5,
             "dropout": 0.5,
+        },
+    },
+    # The way to the filter is linear, so all bands are computed once, and then rows are enough.
+    "millions": {
+        "training": {
+            **_NODES["training"],
+            "weight_decay": 1e-5,
+            "psi_weight_decay": 1e-5,
+            "epochs": 50,
+            "patience": 10,
+            "batch_size": 8192,
+        },
+        "model": {
+            "encoder": "linear",
+            "place": "hidden",
+            "index_bands": {"kind": "index", "J": 8},
+            "value_bands": {
+                "kind": "polynomial",
+                "base": {"kind": "dyadic", "r": 0.5, "S": 5},
+                "order": 16,
+            },
+            "self_loops": True,
+            "start": {"name": "all-pass"},
+            "input_dropout": 0.0,
+            "dropout": 0.2,
         },
     },
     "graphs": {
@@ -146,6 +174,8 @@ def _fitting(dataset: Dataset, homophilous: bool | None) -> str:
         if not dataset.num_features:
             return "unattributed"
         return "graphs" if _zeros_and_ones(dataset) else "attributed"
+    if dataset.num_examples > MILLIONS:
+        return "millions"
     if dataset.num_examples > LARGE:
         return "large"
     if dataset.is_regression:

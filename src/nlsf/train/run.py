@@ -72,6 +72,7 @@ def train(
     cache: bool = True,
     checkpoint_seconds: float = 10.0,
     tensorboard: bool = False,
+    memory: int | None = None,
     group: Group | None = None,
 ) -> RunResult:
     """Trains a model on every seed of a data set and measures it on the test examples.
@@ -85,6 +86,7 @@ def train(
         cache: keep spectra on disk for the next time.
         checkpoint_seconds: time between checkpoints.
         tensorboard: also write scalars for TensorBoard.
+        memory: bytes that preparing a large graph may take beside the graph and its features.
         group: processes that share the training, each of which makes this call; the first one
             writes the folder, and all get the result.
 
@@ -114,7 +116,7 @@ def train(
     folder = group.once(new)
     with ExitStack() as locked:
         group.once(begin)
-        habits = Habits(display, cache, checkpoint_seconds, tensorboard, group)
+        habits = Habits(display, cache, checkpoint_seconds, tensorboard, memory, group)
         return _run(job, folder, habits)
 
 
@@ -126,6 +128,7 @@ def resume(
     cache: bool = True,
     checkpoint_seconds: float = 10.0,
     tensorboard: bool = False,
+    memory: int | None = None,
     group: Group | None = None,
 ) -> RunResult:
     """Goes on with a run that was interrupted; the result is as if it had not been.
@@ -137,6 +140,7 @@ def resume(
         cache: as in `train`.
         checkpoint_seconds: as in `train`.
         tensorboard: as in `train`.
+        memory: as in `train`.
         group: as in `train`; it need not be as large as the one before.
     """
     group = group or Group()
@@ -152,7 +156,7 @@ def resume(
         rows = group.once(begin)
         if rows is not None:
             return RunResult(folder, job.config.metric, rows)
-        habits = Habits(display, cache, checkpoint_seconds, tensorboard, group)
+        habits = Habits(display, cache, checkpoint_seconds, tensorboard, memory, group)
         return _run(job, folder, habits)
 
 
@@ -167,7 +171,7 @@ def _shared(make: Callable[[], Job], group: Group) -> Job:
             f"{job.config.model['name']} sees all of {job.dataset.name} in every step, so "
             f"{group.size} processes would all do the same work: start one, without torchrun. "
             "Models of graphs and of signals can share their batches, and so can models of nodes "
-            "whose way to the filter is linear (model.encoder = 'linear', without dropout)."
+            "whose way to the filter is linear (model.encoder = 'linear', model.input_dropout = 0)."
         )
     settings = {k: v for k, v in job.config.to_table().items() if k != "data"}
     group.check_same("settings", settings)
@@ -190,7 +194,9 @@ def _trained(job: Job, folder: RunFolder, habits: Habits) -> RunResult:
     )
     started = time.perf_counter()
     with habits.display as display:
-        inputs = processes.each(lambda: job.inputs(cache=habits.cache, progress=display.message))
+        inputs = processes.each(
+            lambda: job.inputs(cache=habits.cache, progress=display.message, memory=habits.memory)
+        )
         prepared = time.perf_counter() - started
         selected = processes.once(lambda: Selected.read(folder))
         for group in job.groups():

@@ -28,6 +28,7 @@ class Habits:
         cache: keep spectra on disk.
         checkpoint_seconds: time between checkpoints.
         tensorboard: also write scalars for TensorBoard.
+        memory: bytes that preparing a large graph may take.
         processes: those that share the training.
     """
 
@@ -37,6 +38,7 @@ class Habits:
         cache: bool,
         checkpoint_seconds: float,
         tensorboard: bool,
+        memory: int | None,
         processes: Group,
     ) -> None:
         # Only the first process is seen and leaves anything behind.
@@ -44,7 +46,7 @@ class Habits:
         self.display = display if display is not None and first else SilentDisplay()
         self.checkpoint_seconds = checkpoint_seconds if first else math.inf
         self.tensorboard = tensorboard and first
-        self.cache, self.processes = cache, processes
+        self.cache, self.memory, self.processes = cache, memory, processes
 
 
 class Training:

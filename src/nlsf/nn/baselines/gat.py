@@ -17,6 +17,9 @@ from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
 
+_MANY = 20_000
+"""Edges from which on sums head by head are faster: small graphs wait for calls, not for memory."""
+
 
 @dataclass(frozen=True)
 class GATConfig(PeerConfig):
@@ -41,9 +44,9 @@ class GAT(Body):
         \alpha_{ij} = \mathrm{softmax}_j \,
             \mathrm{LeakyReLU}\bigl( a^\top [W h_i \Vert W h_j] \bigr)
 
-    Parameters and numbers are those of PyTorch Geometric's ``GATConv``; the sums are those of
-    `edge_attention`, and the first linear map is ours, so that features may be sparse. Scores have
-    no dropout, and the weights of edges play no role.
+    Parameters and numbers are those of PyTorch Geometric's ``GATConv``; where a graph has many
+    edges its sums are those of `edge_attention`, and the first linear map is ours, so that features
+    may be sparse. Scores have no dropout, and the weights of edges play no role.
     """
 
     together = False
@@ -70,10 +73,12 @@ class GAT(Body):
 
 def _attended(conv: GATConv, h: Tensor, graph: Neighbourhood) -> Tensor:
     """What the convolution computes: (N, heads * channels)."""
+    if graph.edge_index.shape[1] < _MANY:
+        y: Tensor = conv(h, graph.edge_index)
+        return y
     h = conv.lin(h).unflatten(-1, (conv.heads, conv.out_channels))
     own, other = ((h * vector).sum(-1) for vector in (conv.att_dst, conv.att_src))
-    y = edge_attention(own, other, h, graph, conv.negative_slope).flatten(1)
-    out: Tensor = y + conv.bias
+    out: Tensor = edge_attention(own, other, h, graph, conv.negative_slope).flatten(1) + conv.bias
     return out
 
 

@@ -16,8 +16,16 @@ from nlsf.nn.response import Mode, ResponseName, Sharing
 from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.stack import NLSFStack
 from nlsf.nn.start import Start
-from nlsf.spectral import Bands, DyadicBands, IndexBands, PolynomialBands, Projector
+from nlsf.spectral import (
+    Bands,
+    Decomposition,
+    DyadicBands,
+    IndexBands,
+    PolynomialProjector,
+    Projector,
+)
 from nlsf.spectral.prepared import PreparedRows
+from nlsf.spectral.prepared_bands import PreparedBands
 
 
 @dataclass(frozen=True)
@@ -196,12 +204,7 @@ class NodeClassifier(nn.Module):
         """Whether the fast path of `prepare` is open to this model."""
         c = self.config
         linear = c.encoder != "mlp" and c.input_dropout == 0
-        return linear and c.num_layers == 1 and not c.residual and not self._polynomial
-
-    @property
-    def _polynomial(self) -> bool:
-        """Whether a branch has no eigenvectors, of which rows could be taken."""
-        return any(isinstance(branch.bands, PolynomialBands) for branch in self._branches())
+        return linear and c.num_layers == 1 and not c.residual
 
     def prepare(
         self,
@@ -211,12 +214,13 @@ class NodeClassifier(nn.Module):
         edge_weight: Tensor | None = None,
         *,
         spectrum: Any = None,
-    ) -> tuple[PreparedRows, ...]:
+        **options: Any,
+    ) -> tuple[PreparedRows | PreparedBands, ...]:
         """Prepares the fast path: fixed features, and only these nodes.
 
         It is open to models whose way to the one filter is linear: ``encoder`` linear or none, one
-        layer, no input dropout, no polynomial bands. `forward_rows` then gives the same numbers as
-        ``forward(x)[rows]`` and costs nothing that grows with the graph.
+        layer, no input dropout. `forward_rows` then gives the same numbers as ``forward(x)[rows]``
+        and costs nothing that grows with the graph.
 
         Args:
             rows: the nodes, (R,).
@@ -224,13 +228,10 @@ class NodeClassifier(nn.Module):
             edge_index: (2, E).
             edge_weight: (E,).
             spectrum: as in ``forward``.
+            options: of `StreamedProjections`, for polynomial bands: ``memory``, ``folder``,
+                ``progress``.
         """
         c = self.config
-        if self._polynomial:
-            raise ModelError(
-                "The fast path takes rows of eigenvectors, which polynomial bands do not have: "
-                "call the model itself."
-            )
         if not self.can_prepare:
             raise ModelError(
                 "The fast path needs encoder='linear' or 'none', num_layers=1, input_dropout=0 and "
@@ -238,18 +239,21 @@ class NodeClassifier(nn.Module):
             )
         x = x.dense() if isinstance(x, SparseSignal) else x
         given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
-        prepared = []
+        prepared: list[PreparedRows | PreparedBands] = []
         for branch, one in zip(self._branches(), given, strict=False):
             projector = branch.projector(x, edge_index, edge_weight, spectrum=one)
-            if not isinstance(projector, Projector):
+            if isinstance(projector, Projector):
+                prepared.append(PreparedRows.of(x, projector, rows))
+            elif isinstance(projector, PolynomialProjector):
+                prepared.append(PreparedBands.of(x, projector, rows, **options))
+            else:
                 raise ModelError("The fast path is for one graph, not for a batch.")
-            prepared.append(PreparedRows.of(x, projector, rows))
         return tuple(prepared)
 
-    def forward_rows(self, prepared: tuple[PreparedRows, ...]) -> Tensor:
+    def forward_rows(self, prepared: tuple[PreparedRows | PreparedBands, ...]) -> Tensor:
         """The outputs (R, out_channels) at the prepared nodes."""
         weight = self.encoder.weight.T if isinstance(self.encoder, nn.Linear) else None
-        parts = [p.map(weight) for p in prepared]
+        parts: list[Decomposition] = [p.map(weight) for p in prepared]
         layer = self.filters.layers[0]
         if isinstance(layer, LaplacianAttention):
             y = layer.respond(parts)
