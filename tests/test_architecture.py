@@ -11,6 +11,7 @@ import nlsf
 
 SOURCE = Path(nlsf.__file__).parent
 MAY_USE = {
+    "__main__": {"cli"},
     "errors": set(),
     "spectral": {"errors"},
     "nn": {"errors", "spectral"},

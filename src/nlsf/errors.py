@@ -19,6 +19,7 @@ __all__ = [
     "DataError",
     "FormatError",
     "GraphError",
+    "GroupError",
     "MemoryBudgetError",
     "ModelError",
     "NLSFError",
@@ -65,6 +66,10 @@ class BandError(NLSFError, ValueError):
 
 class ModelError(NLSFError, ValueError):
     """A layer or model is asked to be something that it cannot be; the message says what can."""
+
+
+class GroupError(NLSFError, RuntimeError):
+    """A process that shares the training cannot be reached, so the others cannot go on."""
 
 
 class MemoryBudgetError(NLSFError, MemoryError):

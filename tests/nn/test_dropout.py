@@ -125,3 +125,16 @@ def test_masks_reach_the_module_by_name():
     hidden = made[1](made[0](x)) * masks["2.mask"]
     torch.testing.assert_close(one, made[3](hidden))
     assert repr(made[2]) == "Dropout(p=0.25)"
+
+
+@pytest.mark.parametrize("rows", [slice(0, 4), slice(4, 7)])
+def test_a_part_of_a_batch_has_its_rows_of_the_mask(rows):
+    made, size = Dropout(0.5), rows.stop - rows.start
+    whole = draw_masks(made, {"": torch.Size([7, 3])}, generator(0))["mask"]
+    rng, window = generator(0), (rows.start, 7)
+    part = draw_masks(made, {"": torch.Size([size, 3])}, rng, {"": window})["mask"]
+    assert torch.equal(part, whole[rows])
+    made.generator, made.window = generator(0), lambda count: window
+    assert torch.equal(made(torch.ones(size, 3)), whole[rows])
+    # Whoever has the other rows goes on with the same numbers.
+    assert torch.equal(rng.get_state(), made.generator.get_state())

@@ -10,6 +10,7 @@ import typer
 from nlsf.cli.compare import compare
 from nlsf.cli.data import data_app
 from nlsf.cli.lab import lab_app
+from nlsf.cli.options import is_follower
 from nlsf.cli.predict import predict
 from nlsf.cli.report import report
 from nlsf.cli.spectrum import spectrum
@@ -39,14 +40,16 @@ _debug = False
 
 def main() -> None:
     """Runs the program; an error that we foresaw is one sentence and exit code 1."""
-    from nlsf.errors import NLSFError
+    from nlsf.errors import GroupError, NLSFError
 
     try:
         app()
     except (NLSFError, OSError) as error:
         if _debug:
             raise
-        typer.echo(f"nlsf: {_sentence(error)}", err=True)
+        # The processes of a group fail together: one of them says why.
+        if isinstance(error, GroupError) or not is_follower():
+            typer.echo(f"nlsf: {_sentence(error)}", err=True)
         sys.exit(1)
 
 

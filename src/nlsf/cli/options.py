@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +32,11 @@ Settings: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any key of the run's TOML; may repeat."),
 ]
+
+
+def is_follower() -> bool:
+    """Whether this is a process of a group that ``torchrun`` started, but not the first one."""
+    return os.environ.get("RANK", "0") != "0" and "WORLD_SIZE" in os.environ
 
 
 def data_table(

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from nlsf.cli.options import DATA_HELP, DataRoot, Offline, Settings, data_table, parse_size
+from nlsf.cli.options import (
+    DATA_HELP,
+    DataRoot,
+    Offline,
+    Settings,
+    data_table,
+    is_follower,
+    parse_size,
+)
 from nlsf.cli.report import report_after
 
 if TYPE_CHECKING:
@@ -80,7 +88,7 @@ def train(
     """
     from rich.console import Console
 
-    console = Console()
+    console = Console(quiet=is_follower())
     table = _table(data, model, protocol, seeds, seed, settings, config, data_root, offline)
     options: dict[str, Any] = {
         "tensorboard": tensorboard,
@@ -95,24 +103,20 @@ def train(
     with console.status("Loading PyTorch and the data ..."):
         from nlsf import train as training
         from nlsf.train.display import display_for
-    display = display_for(console, quiet=quiet)
+    options["display"] = display_for(console, quiet=quiet)
     try:
-        if resume is not None:
-            result = training.resume(resume, display=display, **options)
-        else:
-            result = training.train(
-                table["data"]["name"],
-                table,
-                output=output,
-                display=display,
-                **options,
-            )
+        with training.Group.joined() as group:
+            options["group"] = group
+            if resume is not None:
+                result = training.resume(resume, **options)
+            else:
+                result = training.train(table["data"]["name"], table, output=output, **options)
     except training.Interrupted as stopped:
         again = f"nlsf train --resume {stopped.folder.path}"
         console.print(f"\nStopped. Go on with [bold]{escape(again)}[/]", soft_wrap=True)
         raise typer.Exit(1) from stopped
     _print_result(console, result)
-    if report:
+    if report and group.first:
         report_after(console, result, cache=cache)
 
 

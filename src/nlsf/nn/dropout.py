@@ -23,6 +23,8 @@ class Dropout(nn.Module):
 
     Attributes:
         generator: draws the masks, where none is handed in; ``None`` for PyTorch's own.
+        window: where the rows of the input lie in a larger batch, for the generator's masks: it
+            gets their number and gives the first row and the number of all rows.
         mask: of the input's shape, 0 or 1 / (1 - p); ``None`` to draw one in every call. It is no
             part of the state that is saved, and evaluation does not look at it.
     """
@@ -35,6 +37,7 @@ class Dropout(nn.Module):
             raise ModelError(f"A dropout must be at least 0 and less than 1, not {p!r}.")
         self.p = p
         self.generator: torch.Generator | None = None
+        self.window: Callable[[int], tuple[int, int]] | None = None
         self.register_buffer("mask", None, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -44,7 +47,8 @@ class Dropout(nn.Module):
         if self.mask is not None:
             return x * self.mask.to(x.dtype)
         if self.generator is not None:
-            return x * _mask(x.shape, self.p, self.generator).to(x.dtype)
+            window = None if self.window is None else self.window(x.shape[0])
+            return x * _mask(x.shape, self.p, self.generator, window).to(x.dtype)
         return nn.functional.dropout(x, self.p)
 
     def extra_repr(self) -> str:
@@ -95,7 +99,10 @@ def dropout_shapes(module: nn.Module, call: Callable[[], object]) -> dict[str, t
 
 
 def draw_masks(
-    module: nn.Module, shapes: Mapping[str, torch.Size], generator: torch.Generator
+    module: nn.Module,
+    shapes: Mapping[str, torch.Size],
+    generator: torch.Generator,
+    windows: Mapping[str, tuple[int, int]] | None = None,
 ) -> dict[str, Tensor]:
     """New masks, in the order of ``module.named_modules()``.
 
@@ -103,6 +110,8 @@ def draw_masks(
         module: a model.
         shapes: as `dropout_shapes` gives them.
         generator: where the random numbers come from; the masks are on its device.
+        windows: where the input is a part of a larger batch: the first row of each mask, and the
+            number of rows of the whole batch, for which numbers are drawn.
 
     Returns:
         Buffers by name, ``{"encoder.2.mask": ...}``, float32, for ``torch.func.functional_call``.
@@ -110,14 +119,22 @@ def draw_masks(
     masks = {}
     for name, part in _dropouts(module).items():
         if name in shapes:
-            mask = _mask(shapes[name], part.p, generator)
+            window = None if windows is None else windows[name]
+            mask = _mask(shapes[name], part.p, generator, window)
             masks[f"{name}.mask" if name else "mask"] = mask
     return masks
 
 
-def _mask(shape: torch.Size, p: float, generator: torch.Generator) -> Tensor:
+def _mask(
+    shape: torch.Size, p: float, generator: torch.Generator, window: tuple[int, int] | None
+) -> Tensor:
     # Uniform numbers and a comparison take less than half the time of bernoulli_.
-    uniform = torch.rand(shape, generator=generator, device=generator.device)
+    if window is None:
+        uniform = torch.rand(shape, generator=generator, device=generator.device)
+    else:
+        start, rows = window
+        every = torch.rand((rows, *shape[1:]), generator=generator, device=generator.device)
+        uniform = every[start : start + shape[0]]
     return uniform.ge_(p).div_(1 - p)
 
 

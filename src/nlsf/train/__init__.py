@@ -7,6 +7,7 @@ validation examples is then measured on test examples, once (`train`).
 
 from nlsf.train.config import RunConfig, TrainingConfig
 from nlsf.train.fit import Fit, Lesson
+from nlsf.train.group import Group
 from nlsf.train.models import MODELS, ModelKind
 from nlsf.train.predict import Prediction, predict
 from nlsf.train.run import Interrupted, RunResult, resume, train
@@ -15,6 +16,7 @@ from nlsf.train.run_folder import RunFolder
 __all__ = [
     "MODELS",
     "Fit",
+    "Group",
     "Interrupted",
     "Lesson",
     "ModelKind",

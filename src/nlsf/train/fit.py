@@ -14,6 +14,7 @@ from nlsf.errors import ModelError
 from nlsf.nn.models.groups import parameter_groups
 from nlsf.train.adam import BatchAdam
 from nlsf.train.config import TrainingConfig
+from nlsf.train.group import Group
 from nlsf.train.inputs import Inputs
 from nlsf.train.metrics import higher_is_better, loss, score
 from nlsf.train.model_batch import ModelBatch
@@ -56,6 +57,7 @@ class Fit:
         settings: one a model; they may differ in learning rates and weight decays only.
         seeds: one a model.
         metric: the metric that is monitored.
+        group: the processes that share the work; each has a `Fit` of the same models.
 
     Attributes:
         epoch: the number of epochs that are done.
@@ -73,12 +75,14 @@ class Fit:
         settings: Sequence[TrainingConfig],
         seeds: Sequence[int],
         metric: Metric,
+        group: Group | None = None,
     ) -> None:
         self.settings = settings[0]
         if any(s.schedule != self.settings.schedule for s in settings):
             raise ModelError("Models trained together must agree in all but rates and decays.")
         self.metric = metric
-        self.batch = ModelBatch(models, inputs, seeds)
+        self.group = group or Group()
+        self.batch = ModelBatch(models, inputs, seeds, self.group)
         self.lessons = _stack(lessons)
         groups = parameter_groups(models[0])
         self.adam = BatchAdam(
@@ -182,20 +186,24 @@ class Fit:
 
     def _learn(self, rows: Tensor, y: Tensor) -> Tensor:
         """One step; the losses (M,) before it."""
-        losses = loss(self.batch.outputs(rows, training=True), y)
+        count = rows.shape[1]
+        losses = loss(self.batch.outputs(rows, training=True), y[:, self.group.share(count)])
+        losses = losses * self.group.weight(count)
         # The gradient of a sum of losses is each model's own gradient.
         losses.sum().backward()
+        losses = self.group.average(self.batch.params.values(), losses)
         self.adam.step()
-        return losses.detach()
+        return losses
 
     @torch.no_grad()
     def _validate(self) -> tuple[Tensor, Tensor]:
-        rows = self.lessons.val
+        y, count = self.lessons.val_y, self.lessons.val.shape[1]
+        rows = self.lessons.val[:, self.group.share(count)]
         inputs = self.batch.inputs
         size = rows.shape[1] if inputs.whole else inputs.at_once
         chunks = [self.batch.outputs(r, training=False) for r in rows.split(size, dim=1)]
-        output = torch.cat(chunks, dim=1)
-        return loss(output, self.lessons.val_y), score(self.metric, output, self.lessons.val_y)
+        output = self.group.join(torch.cat(chunks, dim=1), count)
+        return self.group.agree(loss(output, y)), self.group.agree(score(self.metric, output, y))
 
     def _remember(self, better: Tensor, metric: Tensor) -> None:
         if not bool(better.any()):

@@ -109,7 +109,7 @@ def inputs_for(
         return Signals(signals, graph)
     x = dataset.graphs[0].x
     x = x.to(dtype) if x.layout == torch.strided else x
-    if isinstance(model, NodeClassifier) and model.can_prepare and x.layout == torch.strided:
+    if isinstance(model, NodeClassifier) and _by_rows(model, dataset):
         every = torch.arange(dataset.num_examples) if rows is None else rows.unique()
         streamed: dict[str, Any] = {"progress": progress}
         if memory is not None:
@@ -120,6 +120,11 @@ def inputs_for(
     if isinstance(model, NodeClassifier | PeerModel):
         x = _maybe_sparse(x, dtype)
     return WholeGraph(x, graph, getattr(model, "together", True))
+
+
+def sees_whole_graph(model: nn.Module, dataset: Dataset) -> bool:
+    """Whether the inputs of a model will be `Inputs.whole`, known before they are prepared."""
+    return isinstance(model, Solved) or (dataset.level == "node" and not _by_rows(model, dataset))
 
 
 def spectral_branches(model: nn.Module) -> list[SpectralLayer]:
@@ -204,6 +209,12 @@ def _prepared_as(model: nn.Module) -> type[PreparedGraphs] | type[PreparedNodes]
     if not (isinstance(model, GraphClassifier) and model.can_prepare):
         return None
     return PreparedGraphs if model.config.level == "graph" else PreparedNodes
+
+
+def _by_rows(model: nn.Module, dataset: Dataset) -> bool:
+    """Whether a model of nodes needs the labelled rows only."""
+    dense = dataset.graphs[0].x.layout == torch.strided
+    return isinstance(model, NodeClassifier) and model.can_prepare and dense
 
 
 def _maybe_sparse(x: Tensor, dtype: torch.dtype) -> Tensor | SparseSignal:

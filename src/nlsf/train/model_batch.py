@@ -12,7 +12,9 @@ from torch.utils._pytree import tree_map
 
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout, draw_masks, dropout_shapes
+from nlsf.train.group import Group
 from nlsf.train.inputs import Inputs
+from nlsf.train.shared_norm import with_shared_norms
 
 
 class ModelBatch:
@@ -27,11 +29,19 @@ class ModelBatch:
         models: modules with the same parameter names and shapes; they may differ in dropout rates.
         inputs: what they are applied to.
         seeds: one a model, of its generator.
+        group: the processes that share every call; the generators of all of them draw the same.
     """
 
-    def __init__(self, models: Sequence[nn.Module], inputs: Inputs, seeds: Sequence[int]) -> None:
+    def __init__(
+        self,
+        models: Sequence[nn.Module],
+        inputs: Inputs,
+        seeds: Sequence[int],
+        group: Group | None = None,
+    ) -> None:
         self.inputs = inputs
-        self.models = list(models)
+        self.group = group or Group()
+        self.models = [with_shared_norms(model, self.group) for model in models]
         if len({_dropout_places(model) for model in models}) > 1:
             raise ModelError("Models trained together must have dropout in the same places.")
         self.generators = [torch.Generator().manual_seed(seed) for seed in seeds]
@@ -39,6 +49,7 @@ class ModelBatch:
         self.buffers = _stack(models, "named_buffers")
         self._applied = _Applied(self.models[0], inputs)
         self._shapes: dict[int, dict[str, torch.Size]] = {}
+        self._windows: dict[int, dict[str, tuple[int, int]]] = {}
 
     def __len__(self) -> int:
         return len(self.models)
@@ -48,18 +59,21 @@ class ModelBatch:
 
         Args:
             rows: (M, R), examples of each model.
-            training: whether dropout and batch statistics act.
+            training: whether dropout and batch statistics act. They see the whole batch, so in
+                training the rows are those of all processes of the group, the same in each.
 
         Returns:
-            (M, R, C).
+            (M, R, C); in training those of this process's share of the rows.
         """
+        count = rows.shape[1]
+        rows = rows[:, self.group.share(count)] if training else rows
         state = {f"model.{k}": v for k, v in {**self.params, **self.buffers}.items()}
         if not self.inputs.together:
             return torch.stack([self._alone(m, state, rows[m], training) for m in range(len(self))])
         self._applied.train(training)
         chosen = self.inputs.select(rows)
         if training:
-            masks = self._masks(rows.shape[1], chosen)
+            masks = self._masks(count, chosen)
             state |= {f"model.{name}": mask for name, mask in masks.items()}
 
         def one(tensors: dict[str, Tensor], examples: Any) -> Any:
@@ -74,6 +88,7 @@ class ModelBatch:
         for part in applied.modules():
             if isinstance(part, Dropout):
                 part.generator = self.generators[m]
+                part.window = None if self.group.size == 1 else self.group.window
         chosen = self.inputs.select(rows)
         out: Tensor = functional_call(applied, {k: v[m] for k, v in state.items()}, (chosen,))
         return out
@@ -115,7 +130,7 @@ class ModelBatch:
 
         Args:
             count: R, the examples of each model; the shapes of masks depend on nothing else.
-            chosen: what `Inputs.select` gave for them.
+            chosen: what `Inputs.select` gave for this process's share of them.
         """
         if not _dropout_places(self._applied):
             return {}
@@ -123,9 +138,12 @@ class ModelBatch:
             first = tree_map(lambda tensor: tensor[0], chosen)
             # Not self.models[0]: the model that is applied may have left.
             self._shapes[count] = dropout_shapes(self._applied.model, lambda: self._applied(first))
-        shapes = self._shapes[count]
+            shapes = self._shapes[count].items()
+            # Drawn for the whole batch, so that masks do not depend on who computes a row.
+            self._windows[count] = {name: self.group.window(shape[0]) for name, shape in shapes}
+        known = self._shapes[count], self._windows[count]
         pairs = zip(self.models, self.generators, strict=True)
-        drawn = [draw_masks(model, shapes, generator) for model, generator in pairs]
+        drawn = [draw_masks(model, known[0], generator, known[1]) for model, generator in pairs]
         return {name: torch.stack([masks[name] for masks in drawn]) for name in drawn[0]}
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,19 @@ from torch import Tensor
 from nlsf.data.dataset import Dataset
 from nlsf.data.split_file import digest
 from nlsf.errors import ModelError
-from nlsf.train.display import Display, SilentDisplay
-from nlsf.train.fit import Fit, evaluate
+from nlsf.train.display import Display
+from nlsf.train.fit import evaluate
+from nlsf.train.group import Group
 from nlsf.train.inputs import Inputs
-from nlsf.train.job import Job
+from nlsf.train.inputs_for import sees_whole_graph
+from nlsf.train.job import Job, fingerprint
 from nlsf.train.metrics import default_metrics, interval, loss, measure
 from nlsf.train.run_folder import RunFolder
-from nlsf.train.selected import Selected, check_spec
+from nlsf.train.selected import Selected
 from nlsf.train.solution import solved
 from nlsf.train.tables import merged, parse_toml
-from nlsf.train.tensorboard import TensorBoardWriter
-from nlsf.train.usage import Meter, Usage
+from nlsf.train.training import Habits, Training
+from nlsf.train.usage import Meter
 from nlsf.train.versions import versions
 
 
@@ -71,6 +73,7 @@ def train(
     checkpoint_seconds: float = 10.0,
     tensorboard: bool = False,
     memory: int | None = None,
+    group: Group | None = None,
 ) -> RunResult:
     """Trains a model on every seed of a data set and measures it on the test examples.
 
@@ -84,6 +87,8 @@ def train(
         checkpoint_seconds: time between checkpoints.
         tensorboard: also write scalars for TensorBoard.
         memory: bytes that preparing a large graph may take beside the graph and its features.
+        group: processes that share the training, each of which makes this call; the first one
+            writes the folder, and all get the result.
 
     Example:
         >>> import tempfile
@@ -95,16 +100,23 @@ def train(
     """
     name = data if isinstance(data, str) else data.name
     table = merged(settings or {}, {"data": {"name": name}})
-    job = Job.of(table, None if isinstance(data, str) else data)
-    job.model(job.config.seeds[0])  # refuses what no model can be, before a folder is made
-    if output is None:
+    group = group or Group()
+    job = _shared(lambda: Job.of(table, None if isinstance(data, str) else data), group)
+
+    def new() -> RunFolder:
+        if output is not None:
+            return RunFolder.create_at(Path(output))
         stem = f"{Path(name).stem}-{job.config.model['name']}".lower()
-        folder = RunFolder.create(Path(runs), stem)
-    else:
-        folder = RunFolder.create_at(Path(output))
-    with folder.lock():
+        return RunFolder.create(Path(runs), stem)
+
+    def begin() -> None:
+        locked.enter_context(folder.lock())
         folder.write_config(job.config.to_toml())
-        habits = _Habits(display or SilentDisplay(), cache, checkpoint_seconds, tensorboard, memory)
+
+    folder = group.once(new)
+    with ExitStack() as locked:
+        group.once(begin)
+        habits = Habits(display, cache, checkpoint_seconds, tensorboard, memory, group)
         return _run(job, folder, habits)
 
 
@@ -117,6 +129,7 @@ def resume(
     checkpoint_seconds: float = 10.0,
     tensorboard: bool = False,
     memory: int | None = None,
+    group: Group | None = None,
 ) -> RunResult:
     """Goes on with a run that was interrupted; the result is as if it had not been.
 
@@ -128,28 +141,45 @@ def resume(
         checkpoint_seconds: as in `train`.
         tensorboard: as in `train`.
         memory: as in `train`.
+        group: as in `train`; it need not be as large as the one before.
     """
-    folder = RunFolder.open(Path(path))
-    job = Job.of(parse_toml(folder.read_config(), folder.path / "config.toml"), dataset)
-    with folder.lock():
-        if folder.finished:
-            return RunResult(folder, job.config.metric, folder.results())
-        habits = _Habits(display or SilentDisplay(), cache, checkpoint_seconds, tensorboard, memory)
+    group = group or Group()
+    folder = group.once(lambda: RunFolder.open(Path(path)))
+    text = group.once(folder.read_config)
+    job = _shared(lambda: Job.of(parse_toml(text, folder.path / "config.toml"), dataset), group)
+
+    def begin() -> list[dict[str, Any]] | None:
+        locked.enter_context(folder.lock())
+        return folder.results() if folder.finished else None
+
+    with ExitStack() as locked:
+        rows = group.once(begin)
+        if rows is not None:
+            return RunResult(folder, job.config.metric, rows)
+        habits = Habits(display, cache, checkpoint_seconds, tensorboard, memory, group)
         return _run(job, folder, habits)
 
 
-@dataclass(frozen=True)
-class _Habits:
-    """What does not change a run's numbers."""
+def _shared(make: Callable[[], Job], group: Group) -> Job:
+    """The job of all processes; refuses what cannot be trained before a folder is made."""
+    job = group.each(make)
+    model = job.model(job.config.seeds[0])
+    if group.size == 1:
+        return job
+    if sees_whole_graph(model, job.dataset):
+        raise ModelError(
+            f"{job.config.model['name']} sees all of {job.dataset.name} in every step, so "
+            f"{group.size} processes would all do the same work: start one, without torchrun. "
+            "Models of graphs and of signals can share their batches, and so can models of nodes "
+            "whose way to the filter is linear (model.encoder = 'linear', model.input_dropout = 0)."
+        )
+    settings = {k: v for k, v in job.config.to_table().items() if k != "data"}
+    group.check_same("settings", settings)
+    group.check_same("data", fingerprint(job.dataset))
+    return job
 
-    display: Display
-    cache: bool
-    checkpoint_seconds: float
-    tensorboard: bool
-    memory: int | None
 
-
-def _run(job: Job, folder: RunFolder, habits: _Habits) -> RunResult:
+def _run(job: Job, folder: RunFolder, habits: Habits) -> RunResult:
     try:
         return _trained(job, folder, habits)
     except KeyboardInterrupt as error:
@@ -157,27 +187,41 @@ def _run(job: Job, folder: RunFolder, habits: _Habits) -> RunResult:
         raise Interrupted(folder) from error
 
 
-def _trained(job: Job, folder: RunFolder, habits: _Habits) -> RunResult:
-    folder.log(f"{job.dataset.name}: {len(job.config.seeds)} seed(s), {versions()}")
+def _trained(job: Job, folder: RunFolder, habits: Habits) -> RunResult:
+    processes = habits.processes
+    processes.once(
+        lambda: folder.log(f"{job.dataset.name}: {_seeds(job, processes)}, {versions()}")
+    )
     started = time.perf_counter()
     with habits.display as display:
-        inputs = job.inputs(cache=habits.cache, progress=display.message, memory=habits.memory)
+        inputs = processes.each(
+            lambda: job.inputs(cache=habits.cache, progress=display.message, memory=habits.memory)
+        )
         prepared = time.perf_counter() - started
-        selected = Selected.read(folder)
+        selected = processes.once(lambda: Selected.read(folder))
         for group in job.groups():
             if not selected.holds(group):
                 found = _solved(job, group, display)
                 if found is None:
-                    training = _Training(job, inputs, folder, habits, group)
+                    training = Training(job, inputs, folder, habits, group)
                     found = training.run(selected.metrics_size)
                 selected.add(group, *found)
-                selected.write(folder, job)
-        # Selection is over: only from here on are test labels read.
-        rows = _measure(job, inputs, selected, prepared, folder.spec)
-        folder.write_results(rows)
-    result = RunResult(folder, job.config.metric, rows)
-    folder.log(f"finished: test {job.config.metric} {result.summary()[0]:.4f}")
-    return result
+                processes.once(lambda: selected.write(folder, job))
+
+        def end() -> RunResult:
+            # Selection is over: only from here on are test labels read.
+            rows = _measure(job, inputs, selected, prepared, folder.spec)
+            folder.write_results(rows)
+            result = RunResult(folder, job.config.metric, rows)
+            folder.log(f"finished: test {job.config.metric} {result.summary()[0]:.4f}")
+            return result
+
+        return processes.once(end)
+
+
+def _seeds(job: Job, processes: Group) -> str:
+    where = f" in {processes.size} processes" if processes.size > 1 else ""
+    return f"{len(job.config.seeds)} seed(s){where}"
 
 
 def _solved(
@@ -193,107 +237,6 @@ def _solved(
         weights.append(found[0])
         facts.append({**found[1][0], **meter.read().to_table()})
     return {name: torch.cat([one[name] for one in weights]) for name in weights[0]}, facts
-
-
-class _Training:
-    """One group of models, with its checkpoints."""
-
-    def __init__(
-        self,
-        job: Job,
-        inputs: Inputs,
-        folder: RunFolder,
-        habits: _Habits,
-        group: list[int],
-    ) -> None:
-        self.job, self.folder, self.habits, self.group = job, folder, habits, group
-        self.display = habits.display
-        self.board: TensorBoardWriter | None = None
-        self.seeds = [job.config.seeds[number] for number in group]
-        self.fit = Fit(
-            [job.model(seed) for seed in self.seeds],
-            inputs,
-            [job.lesson(job.splits[number]) for number in group],
-            [job.config.training] * len(group),
-            self.seeds,
-            job.config.metric,  # type: ignore[arg-type]
-        )
-        self.spent = Usage()
-
-    def run(self, metrics_size: int) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
-        """Trains to the end: the selected weights, and the facts of each model."""
-        self._go_on(metrics_size)
-        if self.habits.tensorboard:
-            place = self.folder.path / "tensorboard" / f"seed-{self.seeds[0]}"
-            self.board = TensorBoardWriter(place, done=self.fit.epoch)
-        config = self.job.config
-        self.display.start(
-            config.training.epochs, len(self.group), f"{config.data.name}, {config.model['name']}"
-        )
-        meter, saved = Meter(self.spent), time.perf_counter()
-        try:
-            while not self.fit.finished:
-                self._report(self.fit.step())
-                now = time.perf_counter()
-                if now - saved > self.habits.checkpoint_seconds:
-                    self._save(meter.read())
-                    saved = now
-        finally:
-            if self.board is not None:
-                self.board.close()
-        spent = meter.read().to_table()
-        facts = [
-            {
-                "best_epoch": int(best),
-                "epochs": int(last),
-                **spent,  # of the whole group
-                "together": len(self.group),
-            }
-            for best, last in zip(self.fit.best_epoch, self.fit.last_epoch, strict=True)
-        ]
-        return self.fit.best, facts
-
-    def _report(self, rows: list[dict[str, Any]]) -> None:
-        metric = f"val_{self.job.config.metric}"
-        self._check_finite(rows)
-        lines = [{"seed": self.seeds[row.pop("model")], **row} for row in rows]
-        self.folder.append_metrics(lines)
-        names = ("train_loss", "val_loss", metric)
-        means = {name: sum(row[name] for row in rows) / len(rows) for name in names}
-        best = self.fit.best_score()
-        self.display.epoch(self.fit.epoch, means, {metric: best, "running": len(self.fit.active)})
-        if self.board is not None:
-            self.board.write(self.fit.epoch, means)
-
-    def _check_finite(self, rows: list[dict[str, Any]]) -> None:
-        for row in rows:
-            if not math.isfinite(row["train_loss"]):
-                raise ModelError(
-                    f"The training loss of seed {self.seeds[row['model']]} is {row['train_loss']} "
-                    f"in epoch {row['epoch']}: lower training.lr, or look at the features."
-                )
-
-    def _save(self, spent: Usage) -> None:
-        tensors, meta = self.fit.state()
-        size = self.folder.metrics_size()
-        extra = {
-            "group": self.group,
-            "metrics_size": size,
-            **spent.to_table(),
-            "spec": self.folder.spec,
-        }
-        self.folder.save_checkpoint(tensors, {**meta, **extra})
-
-    def _go_on(self, metrics_size: int) -> None:
-        """From the last checkpoint, if it is one of this group; else from the start."""
-        found = self.folder.load_checkpoint()
-        if found is not None and found[1]["group"] == self.group:
-            tensors, meta = found
-            check_spec(meta, self.folder)
-            self.fit.load_state(tensors, meta)
-            self.spent, metrics_size = Usage.of(meta), meta["metrics_size"]
-            self.display.message(f"Going on after epoch {self.fit.epoch}")
-        self.folder.rewind_metrics(metrics_size)
 
 
 def _measure(

@@ -1,0 +1,5 @@
+"""``python -m nlsf``: the same as ``nlsf``."""
+
+from nlsf.cli import main
+
+main()

@@ -1,0 +1,186 @@
+"""The processes that share one training: `Group`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from nlsf.errors import ConfigError, GroupError, NLSFError
+
+T = TypeVar("T")
+
+TIMEOUT = timedelta(minutes=30)
+"""How long a process waits for the others. One that ends is noticed at once; only a machine that
+falls silent takes so long. Meanwhile the first process may measure models, which takes a while."""
+
+
+@dataclass(frozen=True)
+class Group:
+    r"""Processes that train the same models, each on its share of every batch.
+
+    With R examples in a batch, of which :math:`R_k` are the share of process k of P, the loss of
+    the batch is :math:`L = \frac1P \sum_k L_k` where :math:`L_k = \frac{P R_k}{R}` times the mean
+    over the share. Every process differentiates its own :math:`L_k`; the mean of the gradients is
+    that of L, and all take the same step.
+
+    A group of one, the default, hands everything through as it is, so that the training is
+    written once.
+
+    Attributes:
+        rank: the number of this process.
+        size: P, how many there are.
+    """
+
+    rank: int = 0
+    size: int = 1
+
+    @classmethod
+    @contextmanager
+    def joined(cls, timeout: timedelta = TIMEOUT) -> Iterator[Group]:
+        """The group that ``torchrun`` has started this process in; one alone outside of it.
+
+        A default group of `torch.distributed` that is there already is used, and kept.
+
+        Args:
+            timeout: how long to wait for another process before giving it up.
+        """
+        if dist.is_available() and dist.is_initialized():
+            yield cls(dist.get_rank(), dist.get_world_size())
+            return
+        if int(os.environ.get("WORLD_SIZE", "1")) < 2 or "RANK" not in os.environ:
+            yield cls()
+            return
+        # Tensors are reduced where they lie.
+        cuda = torch.cuda.is_available() and dist.is_nccl_available()
+        try:
+            dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=timeout)
+        except (RuntimeError, ValueError) as error:
+            reason = str(error).strip().split("\n")[0]
+            raise GroupError(f"The processes did not find each other: {reason}") from error
+        try:
+            yield cls(dist.get_rank(), dist.get_world_size())
+        finally:
+            dist.destroy_process_group()
+
+    @property
+    def first(self) -> bool:
+        """Whether this process is the one that writes and prints."""
+        return self.rank == 0
+
+    def share(self, count: int) -> slice:
+        """Which of ``count`` examples are this process's; shares differ by one at most."""
+        if count < self.size:
+            raise ConfigError(
+                f"{count} example(s) cannot be shared by {self.size} processes: raise "
+                "training.batch_size if it is that of a batch, or start fewer processes."
+            )
+        each, more = divmod(count, self.size)
+        start = self.rank * each + min(self.rank, more)
+        return slice(start, start + each + (self.rank < more))
+
+    def weight(self, count: int) -> float:
+        r"""The :math:`P R_k / R` of this process's share of ``count`` examples."""
+        mine = len(range(count)[self.share(count)])
+        return self.size * mine / count
+
+    def window(self, rows: int) -> tuple[int, int]:
+        """Where ``rows`` rows of this process start among those of all, and how many those are."""
+        counts = self._told(rows)
+        return sum(counts[: self.rank]), sum(counts)
+
+    def sum(self, own: Tensor) -> Tensor:
+        """The sum over all processes, with the same bits in each; no gradient."""
+        if self.size == 1:
+            return own
+        total = own.detach().clone(memory_format=torch.contiguous_format)
+        with _reaching_the_others():
+            dist.all_reduce(total)
+        return total
+
+    def average(self, params: Iterable[Tensor], losses: Tensor) -> Tensor:
+        """Averages the gradients of the parameters, in place, and the losses, which it returns.
+
+        All of it is one message.
+        """
+        if self.size == 1:
+            return losses.detach()
+        leaves = [p for p in params if p.grad is not None]
+        parts = [losses.detach(), *(p.grad for p in leaves if p.grad is not None)]
+        mean = self.sum(torch.cat([part.flatten() for part in parts])) / self.size
+        for part, value in zip(parts, mean.split([part.numel() for part in parts]), strict=True):
+            part.copy_(value.view_as(part))
+        return parts[0]
+
+    def join(self, own: Tensor, count: int) -> Tensor:
+        """The outputs (M, count, C) of all, of which this process has its share (M, r, C)."""
+        if self.size == 1:
+            return own
+        whole = own.new_zeros(own.shape[0], count, *own.shape[2:])
+        whole[:, self.share(count)] = own
+        return self.sum(whole)
+
+    def agree(self, own: Tensor) -> Tensor:
+        """The numbers of the first process, so that all decide alike on whatever machines."""
+        return self.sum(own if self.first else torch.zeros_like(own))
+
+    def each(self, call: Callable[[], T]) -> T:
+        """The result of a call that all processes make; where one fails, all do."""
+        if self.size == 1:
+            return call()
+        error: Exception | None = None
+        try:
+            result = call()
+        except (NLSFError, OSError) as caught:
+            error = caught
+        told = self._told(None if error is None else str(error))
+        if error is not None:
+            raise error
+        for rank, text in enumerate(told):
+            if text is not None:
+                raise NLSFError(f"Process {rank}: {text}")
+        return result
+
+    def once(self, call: Callable[[], T]) -> T:
+        """The result of a call that only the first process makes; where it fails, all do."""
+        if self.size == 1:
+            return call()
+        result: T = self._told(self.each(call if self.first else lambda: None))[0]
+        return result
+
+    def check_same(self, what: str, own: Any) -> None:
+        """Refuses to go on if the processes were not started with the same."""
+        if any(other != own for other in self._told(own)):
+            raise ConfigError(
+                f"The processes of the group do not have the same {what}: start all of them with "
+                "the same command, on the same data."
+            )
+
+    def _told(self, own: Any) -> list[Any]:
+        """What every process has to say, in their order."""
+        if self.size == 1:
+            return [own]
+        said: list[Any] = [None] * self.size
+        with _reaching_the_others():
+            dist.all_gather_object(said, own)
+        return said
+
+
+@contextmanager
+def _reaching_the_others() -> Iterator[None]:
+    """Says in words that another process is gone: the backends say it in terms of sockets."""
+    try:
+        yield
+    except RuntimeError as error:
+        silent = "timed out" in str(error).lower() or "timeout" in str(error).lower()
+        raise GroupError(
+            f"Another process of the training {'does not answer' if silent else 'has ended'}; if "
+            "it said why, that stands above. Start all of them again, with --resume."
+        ) from error

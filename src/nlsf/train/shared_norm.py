@@ -1,0 +1,97 @@
+"""Batch normalisation with the statistics of all processes: `SharedBatchNorm`."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.train.group import Group
+
+
+class SharedBatchNorm(nn.BatchNorm1d):
+    r"""``nn.BatchNorm1d`` over the whole batch, of which every process has a share.
+
+    With :math:`n_k` rows in process k, their mean :math:`\mu_k` and variance :math:`v_k`, and
+    :math:`w_k = n_k / \sum_k n_k`,
+
+    .. math::
+        \mu = \sum_k w_k \mu_k, \qquad v = \sum_k w_k \bigl( v_k + (\mu_k - \mu)^2 \bigr),
+
+    which does not cancel, as a difference of mean squares would. One message forwards and one
+    backwards, of P (2 C + 1) numbers. PyTorch's ``SyncBatchNorm`` is for graphics cards only,
+    and not for `torch.func.vmap`.
+
+    Shapes:
+        - input, output: (n, C) or (n, C, L)
+    """
+
+    group: Group
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The batch, normalised; in evaluation by the running statistics."""
+        if not self.training:
+            return super().forward(x)
+        x = x.movedim(1, -1)
+        v, mean = torch.var_mean(x, dim=tuple(range(x.ndim - 1)), correction=0)
+        count = torch.full_like(mean[:1], x.numel() / x.shape[-1])
+        own, ranks = torch.cat([count, mean, v]), range(self.group.size)
+        # A sum of rows that only one process fills gathers them.
+        placed = torch.stack([own if k == self.group.rank else 0 * own.detach() for k in ranks])
+        every: Tensor = _Sum.apply(placed, self.group)  # type: ignore[no-untyped-call]
+        counts, (means, variances) = every[:, :1], every[:, 1:].chunk(2, dim=1)
+        total = counts.sum()
+        w = counts / total
+        mean = (w * means).sum(0)
+        v = (w * (variances + (means - mean).square())).sum(0)
+        self._track(mean.detach(), (v * total / (total - 1)).detach())
+        y = (x - mean) * (v + self.eps).rsqrt()
+        if self.affine:
+            y = y * self.weight + self.bias
+        return y.movedim(-1, 1)
+
+    def _track(self, mean: Tensor, variance: Tensor) -> None:
+        """Moves the running statistics, as ``nn.BatchNorm1d`` does."""
+        if self.running_mean is None or self.running_var is None:
+            return
+        assert self.num_batches_tracked is not None
+        self.num_batches_tracked.add_(1)
+        rate = 1 / self.num_batches_tracked if self.momentum is None else self.momentum
+        self.running_mean.mul_(1 - rate).add_(rate * mean)
+        self.running_var.mul_(1 - rate).add_(rate * variance)
+
+
+def with_shared_norms(model: nn.Module, group: Group) -> nn.Module:
+    """A copy of a model whose batch statistics are those of all processes; names do not change."""
+    if group.size == 1:
+        return model
+    model = copy.deepcopy(model)
+    for part in model.modules():
+        if type(part) is nn.BatchNorm1d:
+            # The same parameters and names, another way to compute.
+            part.__class__ = SharedBatchNorm
+            cast("SharedBatchNorm", part).group = group
+    return model
+
+
+class _Sum(torch.autograd.Function):
+    """The sum over all processes; its gradient is the sum of theirs."""
+
+    @staticmethod
+    def forward(own: Tensor, group: Group) -> Tensor:
+        return group.sum(own)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.group = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple[Tensor, None]:
+        return ctx.group.sum(grads[0]), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, own: Tensor, group: Group) -> tuple[Tensor, int | None]:
+        # All models at once: one message.
+        return _Sum.apply(own, group), in_dims[0]  # type: ignore[no-untyped-call]
