@@ -192,6 +192,7 @@ AS_KEYS = {
 NO_NUMBERS = {
     *(
         "config",
+        "memory",
         "output",
         "resume",
         "cache",
