@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 __all__ = [
     "BandError",
     "CacheWarning",
+    "ClusterError",
     "ConfigError",
     "DataError",
     "FormatError",
@@ -52,6 +55,10 @@ class FormatError(NLSFError, ValueError):
     """A file does not hold what it should; the message names file, line or field, and what fits."""
 
 
+class ClusterError(NLSFError, RuntimeError):
+    """A cluster cannot be reached, or its workers failed; the message says what to do."""
+
+
 class ConfigError(NLSFError, ValueError):
     """A setting is unknown or has a value that it cannot have; the message names its key."""
 
@@ -85,6 +92,9 @@ class MemoryBudgetError(NLSFError, MemoryError):
         self.needed = needed
         self.limit = limit
 
+    def __reduce__(self) -> tuple[Any, ...]:  # the default forgets the keywords
+        return partial(type(self), needed=self.needed, limit=self.limit), self.args
+
 
 class SpectrumError(NLSFError, RuntimeError):
     """An eigensolver gave up; what it had found is attached.
@@ -100,6 +110,9 @@ class SpectrumError(NLSFError, RuntimeError):
         super().__init__(message)
         self.values = values
         self.residuals = residuals
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), values=self.values, residuals=self.residuals), self.args
 
 
 class SelfLoopWarning(UserWarning):

@@ -8,8 +8,9 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from nlsf.errors import GraphError
+from nlsf.errors import GraphError, MemoryBudgetError, SpectrumError
 from nlsf.spectral.bands import Bands
+from nlsf.spectral.blas import one_blas_thread
 from nlsf.spectral.eigensolve import partial_eigh
 from nlsf.spectral.graph_input import Graph
 from nlsf.spectral.shift import Normalization, ShiftOperator, Symmetrize, laplacian
@@ -32,7 +33,9 @@ def batched_eigh(
     """`partial_eigh` of every graph in a collection, in threads.
 
     Graph by graph is faster than stacking graphs of equal or padded size (docs/decisions.md), and
-    LAPACK releases the interpreter, so threads suffice.
+    LAPACK releases the interpreter, so threads suffice. Each graph is solved by one BLAS thread, so
+    that the bits of the result do not depend on how many there are; `nlsf.cluster.cluster_eigh`
+    gives the same bits on many machines.
 
     Args:
         graphs: `ShiftOperator`s, or graphs in any form that `laplacian` takes, or a PyTorch
@@ -48,7 +51,7 @@ def batched_eigh(
         One spectrum a graph, in the order of the input; the same as one by one.
 
     Raises:
-        GraphError: names the graph by its position.
+        GraphError, SpectrumError, MemoryBudgetError: name the graph by its position.
     """
     if hasattr(graphs, "to_data_list"):
         graphs = graphs.to_data_list()
@@ -56,17 +59,32 @@ def batched_eigh(
         graphs = list(graphs)
 
     def solve(position: int, graph: Graph) -> Spectrum:
-        try:
-            if not isinstance(graph, ShiftOperator):
-                graph = laplacian(graph, normalization=normalization, symmetrize=symmetrize)
-        except GraphError as error:
-            raise type(error)(f"Graph {position}: {error}") from error
-        return partial_eigh(graph, k, bands, **options)
+        return solve_graph(position, graph, k, bands, normalization, symmetrize, **options)
 
     def solve_chunk(start: int) -> list[Spectrum]:
         chunk = graphs[start : start + _CHUNK]
         return [solve(start + i, graph) for i, graph in enumerate(chunk)]
 
     starts = range(0, len(graphs), _CHUNK)
-    chunks = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(solve_chunk)(s) for s in starts)
+    with one_blas_thread():
+        chunks = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(solve_chunk)(s) for s in starts)
     return list(itertools.chain.from_iterable(chunks))
+
+
+def solve_graph(
+    position: int,
+    graph: Graph,
+    k: int | None,
+    bands: Bands | None,
+    normalization: Normalization,
+    symmetrize: Symmetrize,
+    **options: Any,
+) -> Spectrum:
+    """One graph of a collection; an error about it names its position."""
+    try:
+        if not isinstance(graph, ShiftOperator):
+            graph = laplacian(graph, normalization=normalization, symmetrize=symmetrize)
+        return partial_eigh(graph, k, bands, **options)
+    except (GraphError, SpectrumError, MemoryBudgetError) as error:
+        error.args = (f"Graph {position}: {error}",)
+        raise
