@@ -13,6 +13,7 @@ Where things are:
 - ``nlsf.spectral``: shift operators, spectra, bands, projections, analysis, synthesis, functional
   shifts. The mathematics, without trainable parameters.
 - ``nlsf.nn``: the filters as PyTorch layers, called as those of PyTorch Geometric.
+- ``nlsf.cluster``: spectra of many graphs, and one huge graph, on Dask.
 - ``nlsf.transforms``: spectra as a PyTorch Geometric transform.
 - ``nlsf.data``: embedded, generated and real graphs, and your own.
 - ``nlsf.train``: from data to a trained and measured model.
@@ -29,6 +30,7 @@ from importlib.metadata import version as _version
 from types import ModuleType as _ModuleType
 
 _SUBMODULES = (
+    "cluster",
     "data",
     "errors",
     "lab",

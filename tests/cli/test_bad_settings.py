@@ -41,6 +41,11 @@ CASES.plain("spectrum_rate", "spectrum digits -r 2", "decay rate r must lie betw
 CASES.plain("spectrum_graph", "spectrum csbm --graph 3", "csbm has no graph 3")
 CASES.plain("spectrum_key", "spectrum csbm --set lr=3", "Only data.KEY can be set here")
 CASES.plain("spectrum_picture", "spectrum csbm -o x.doc", "not the name of a picture", 2)
+CASES.plain("cluster_of_one_graph", "spectrum csbm --cluster local", "csbm is one graph")
+CASES.plain(
+    "cluster_without_cache", "spectrum csbm --cluster local --no-cache", "fills the cache", 2
+)
+CASES.plain("workers_without_cluster", "spectrum csbm --workers 2", "with --cluster local", 2)
 
 
 @CASES.case("run.toml is not a TOML file")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from nlsf.cli.collection import decompose_all
 from nlsf.cli.options import DataArgument, DataRoot, Offline, Settings, load_named
 from nlsf.cli.report import say_where
 
@@ -47,10 +48,24 @@ def spectrum(
     offline: Offline = False,
     settings: Settings = None,
     cache: Annotated[bool, typer.Option(help="Keep spectra on disk for the next time.")] = True,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS",
+            help="First decompose all graphs of the set, into the cache, on a Dask cluster: the "
+            "address of its scheduler, or 'local' for processes on this machine.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", min=1, help="Processes of '--cluster local'; one a core."),
+    ] = None,
 ) -> None:
     """Compute the spectrum of a graph for L and N, print what is in its bands, and draw it.
 
     Graphs of more than 8,000 nodes are shown by their leading eigenspaces, one a band.
+    With --cluster, all graphs of a set are decomposed, and the one that is asked for is shown.
     """
     from rich.console import Console
 
@@ -62,12 +77,18 @@ def spectrum(
         raise typer.BadParameter(f"{path} is not the name of a picture: {', '.join(_PICTURES)}.")
     if page is not None and (page.suffix.lower() != ".html" or page.is_dir()):
         raise typer.BadParameter(f"{page} is not the name of a page: it must end in .html.")
+    if cluster is not None and not cache:
+        raise typer.BadParameter("--cluster fills the cache: leave out --no-cache.")
+    if workers is not None and cluster != "local":
+        raise typer.BadParameter("--workers goes with --cluster local.")
     family: Bands = DyadicBands(r=rate, S=bands)
     with console.status("Loading PyTorch and the data ..."):
         from nlsf.spectral import laplacian, partial_eigh
 
         dataset = load_named(data, data_root, offline, settings)
         one, x = _graph(dataset, graph)
+    if cluster is not None:
+        decompose_all(console, dataset, cluster, workers, largest=_COMPLETE)
     path.parent.mkdir(parents=True, exist_ok=True)  # before the work, so that nothing is lost
     console.print(
         f"[bold]{escape(dataset.name)}[/]: {one.num_nodes:,} nodes, {one.num_edges // 2:,} edges, "

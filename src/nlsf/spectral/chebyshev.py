@@ -58,7 +58,7 @@ class ScaledOperator:
         diagonal = sparse.eye_array(shift.num_nodes, format="csr") * (origin + centre)
         scaled = sparse.csr_array((low - diagonal) / half)
         scaled.sort_indices()
-        return cls(_csr(scaled), bandwidth, centre, half, gap)
+        return cls(csr_tensor(scaled), bandwidth, centre, half, gap)
 
     @property
     def num_nodes(self) -> int:
@@ -137,7 +137,8 @@ def _inner(a: Tensor, b: Tensor) -> Tensor:
     return (a.conj() * b).real.sum() if a.is_complex() else (a * b).sum()
 
 
-def _csr(matrix: sparse.csr_array) -> Tensor:
+def csr_tensor(matrix: sparse.csr_array) -> Tensor:
+    """A CSR matrix as a sparse tensor that shares its values."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "CSR support is in beta"
         return torch.sparse_csr_tensor(

@@ -1,0 +1,72 @@
+"""``nlsf spectrum --cluster``: the spectra of all graphs of a set, into the cache."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    from nlsf.data.dataset import Dataset
+    from nlsf.spectral.shift import Normalization
+
+
+def decompose_all(
+    console: Console, dataset: Dataset, cluster: str, workers: int | None, *, largest: int
+) -> None:
+    """Fills the cache with the spectra of L and N of every graph, where `partial_eigh` finds them.
+
+    Args:
+        console: where progress is shown.
+        dataset: a set of graphs.
+        cluster: ``"local"``, or the address of a scheduler.
+        workers: of a local cluster.
+        largest: nodes up to which a spectrum is complete.
+
+    Raises:
+        ConfigError: the data is one graph, or a graph is larger than that.
+    """
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from nlsf.cluster import connect, fill_cache
+    from nlsf.errors import ConfigError
+    from nlsf.spectral import SpectrumCache
+
+    sizes = [int(graph.num_nodes) for graph in dataset.graphs]
+    if len(sizes) == 1:
+        raise ConfigError(f"--cluster is for sets of graphs, and {dataset.name} is one graph.")
+    if max(sizes) > largest:
+        number = sizes.index(max(sizes))
+        raise ConfigError(
+            f"Graph {number} of {dataset.name} has {max(sizes):,} nodes, and --cluster decomposes "
+            f"graphs of up to {largest:,} completely: ask for leading eigenpairs with "
+            "nlsf.cluster.fill_cache(graphs, k=...)."
+        )
+    kinds: list[tuple[str, Normalization]] = [("L", None), ("N", "sym")]
+    with ExitStack() as opened:
+        with console.status("Reaching the cluster ..."):
+            client = opened.enter_context(connect(cluster, workers=workers))
+        console.print(
+            f"[bold]{escape(dataset.name)}[/]: {len(sizes):,} graphs, {sum(sizes):,} nodes, on "
+            f"{len(client.nthreads())} worker(s) of {escape(client.scheduler.address)}",
+            soft_wrap=True,
+        )
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        shown = opened.enter_context(Progress(*columns, TimeElapsedColumn(), console=console))
+        for name, normalization in kinds:
+            bar = shown.add_task(f"Spectra of {name}", total=len(sizes))
+            fill_cache(
+                dataset.graphs,
+                normalization=normalization,
+                cluster=client,
+                progress=partial(_advance, shown, bar),
+            )
+    console.print(f"Spectra: [bold]{escape(str(SpectrumCache().root))}[/]", soft_wrap=True)
+
+
+def _advance(shown: Progress, bar: TaskID, done: int, total: int) -> None:
+    shown.update(bar, completed=done, total=total)
