@@ -1,6 +1,7 @@
 import ast
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,3 +54,12 @@ def test_the_number_of_workers_is_that_of_a_local_cluster():
         pass
     with pytest.raises(ConfigError, match="a running one has its own"), connect("a:1", workers=2):
         pass
+
+
+def test_a_scheduler_that_goes_away():
+    client = SimpleNamespace(scheduler=SimpleNamespace(address="tcp://10.0.0.5:8786"))
+    with (
+        pytest.raises(ClusterError, match=r"at tcp://10.0.0.5:8786 went away in the middle"),
+        connection.watched(client),
+    ):
+        raise ConnectionResetError

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nlsf.cluster import block_rows as tasks
-from nlsf.cluster.connection import first_done, gone, require_workers
+from nlsf.cluster.connection import first_done, gone, require_workers, watched
 from nlsf.errors import ClusterError, SignalError
 from nlsf.spectral import Decomposition, PolynomialProjector
 from nlsf.spectral.bands import PolynomialBands
@@ -214,6 +214,10 @@ class BlockDecomposition(Decomposition):
 
     def _blocks(self, task: Callable[..., tasks.Array], *arguments: Any) -> list[Tensor]:
         """What a task gives for every block of rows."""
+        with watched(self.projector.client):
+            return self._attempts(task, *arguments)
+
+    def _attempts(self, task: Callable[..., tasks.Array], *arguments: Any) -> list[Tensor]:
         from distributed import CancelledError, KilledWorker
 
         projector = self.projector

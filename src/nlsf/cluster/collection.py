@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from nlsf.cluster.chunks import bare, cut
-from nlsf.cluster.connection import Cluster, connect, first_done, gone
+from nlsf.cluster.connection import Cluster, connect, first_done, gone, watched
 from nlsf.cluster.worker import Job, Solved, solve_chunk
 from nlsf.errors import ClusterError, NLSFError
 from nlsf.spectral import Bands, Spectrum, SpectrumCache
@@ -126,27 +126,33 @@ def _solved(
 
 def _run(client: Any, graphs: list[Any], job: Job) -> Iterator[tuple[range, list[Solved]]]:
     """The chunks with their results, in the order in which they are finished."""
-    left = deque((chunk, 1) for chunk in cut(graphs, sum(client.nthreads().values())))
+    left = deque((chunk, 1) for chunk in cut(graphs, _threads(client)))
     pending: dict[Any, tuple[range, int]] = {}
     try:
-        while left or pending:
-            ahead = _AHEAD * max(1, sum(client.nthreads().values()))
-            while left and len(pending) < ahead:
-                chunk, attempt = left.popleft()
-                mine = graphs[chunk.start : chunk.stop]
-                # Not pure: the content would be hashed, for nothing.
-                future = client.submit(solve_chunk, chunk.start, mine, job, pure=False)
-                pending[future] = (chunk, attempt)
-            for future in first_done(client, pending):
-                chunk, attempt = pending.pop(future)
-                solved = _result(client, future, chunk, attempt)
-                if solved is None:
-                    left.appendleft((chunk, attempt + 1))
-                else:
-                    yield chunk, solved
+        with watched(client):
+            while left or pending:
+                ahead = _AHEAD * max(1, _threads(client))
+                while left and len(pending) < ahead:
+                    chunk, attempt = left.popleft()
+                    mine = graphs[chunk.start : chunk.stop]
+                    # Not pure: the content would be hashed, for nothing.
+                    future = client.submit(solve_chunk, chunk.start, mine, job, pure=False)
+                    pending[future] = (chunk, attempt)
+                for future in first_done(client, pending):
+                    chunk, attempt = pending.pop(future)
+                    solved = _result(client, future, chunk, attempt)
+                    if solved is None:
+                        left.appendleft((chunk, attempt + 1))
+                    else:
+                        yield chunk, solved
     finally:
-        if client.status == "running":
-            client.cancel(list(pending), force=True)
+        with suppress(OSError):
+            if client.status == "running":
+                client.cancel(list(pending), force=True)
+
+
+def _threads(client: Any) -> int:
+    return sum(client.nthreads().values())
 
 
 def _result(client: Any, future: Any, chunk: range, attempt: int) -> list[Solved] | None:

@@ -133,6 +133,15 @@ def first_done(client: Any, futures: Iterable[Any]) -> set[Any]:
             raise _no_workers(client)
 
 
+@contextmanager
+def watched(client: Any) -> Iterator[None]:
+    """Inside, a connection to the scheduler that breaks is our error."""
+    try:
+        yield
+    except OSError as error:  # distributed.CommClosedError among them
+        raise gone(client) from error
+
+
 def gone(client: Any) -> ClusterError:
     """The error for a scheduler that does not answer any more."""
     return ClusterError(
