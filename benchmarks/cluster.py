@@ -24,9 +24,6 @@ ROWS = HERE / "results" / "cluster.jsonl"
 SETS = ("ENZYMES", "COLLAB")
 WORKERS = 2
 
-# A script's folder comes first, and distributed.py in this one is not Dask's package.
-sys.path[:] = [place for place in sys.path if Path(place).resolve() != HERE]
-
 
 def same(found, expected):
     """Whether all spectra agree to the last bit."""

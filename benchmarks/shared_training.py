@@ -1,7 +1,7 @@
 """One training in two processes, against one: writes rows, prints the table.
 
-    python benchmarks/distributed.py [--rounds 5] [--epochs 1]    measure, write rows
-    python benchmarks/distributed.py --table                      print the table of those at hand
+    python benchmarks/shared_training.py [--rounds 5] [--epochs 1]    measure, write rows
+    python benchmarks/shared_training.py --table                      print the table of those at hand
 
 Two processes of one thread are started once. Round after round, the first one trains a few epochs
 alone, then both train together; medians over the rounds are kept. ``cpu`` is the CPU time of an
@@ -32,7 +32,7 @@ from nlsf.train.group import Group
 from nlsf.train.job import Job
 from nlsf.train.versions import versions
 
-RESULTS = Path(__file__).parent / "results" / "distributed.jsonl"
+RESULTS = Path(__file__).parent / "results" / "shared_training.jsonl"
 CASES = [
     ("ENZYMES", "graph", 64, 1),
     ("ENZYMES", "graph", 64, 10),
