@@ -1,7 +1,7 @@
 """One training in two processes, against one: writes rows, prints the table.
 
     python benchmarks/shared_training.py [--rounds 5] [--epochs 1]    measure, write rows
-    python benchmarks/shared_training.py --table                      print the table of those at hand
+    python benchmarks/shared_training.py --table                 print the table of those at hand
 
 Two processes of one thread are started once. Round after round, the first one trains a few epochs
 alone, then both train together; medians over the rounds are kept. ``cpu`` is the CPU time of an

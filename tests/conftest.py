@@ -1,4 +1,5 @@
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -6,6 +7,9 @@ from typing import Any
 import pytest
 
 from report.browser import ARGUMENTS, chromium
+
+# A shell that starts the tests in the background has them, and their children, ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
