@@ -63,7 +63,7 @@ def connect(cluster: Cluster = "local", *, workers: int | None = None) -> Iterat
         if cluster == "local":
             with (
                 distributed.LocalCluster(
-                    n_workers=workers or len(os.sched_getaffinity(0)),
+                    n_workers=workers or _cores(),
                     threads_per_worker=1,
                     processes=True,
                     memory_limit=0,  # partial_eigh refuses what does not fit by itself
@@ -77,6 +77,13 @@ def connect(cluster: Cluster = "local", *, workers: int | None = None) -> Iterat
             with _reach(cluster) as client:
                 require_workers(client)
                 yield client
+
+
+def _cores() -> int:
+    """The cores that this process may use; not every system can say which these are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _reach(address: Any) -> Any:
