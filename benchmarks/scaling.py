@@ -142,7 +142,7 @@ def measure(case, folder):
         "model": {"name": "value"},
         "preset": "millions",
         "protocol": "50-25-25",
-        "training": {"epochs": 5},
+        "training": {"epochs": 5 if n > 200_000 else 50},
         "seeds": 1,
     }
     # The report after a training, spectra on disk and progress have no part in this.

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nlsf.spectral.chebyshev import ScaledOperator, csr_tensor
+from nlsf.spectral.chebyshev import ScaledOperator
+from nlsf.spectral.csr import csr_tensor
 
 Array: TypeAlias = NDArray[Any]
 """Numbers travel as arrays: Dask sends them without a copy."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from scipy import sparse
 from torch import Tensor
 
-from nlsf.spectral.eigensolve import frequency_range
+from nlsf.spectral.csr import csr_tensor
+from nlsf.spectral.frequency_range import SHARP, frequency_range
 from nlsf.spectral.shift import ShiftOperator
 
 _MARGIN = 1e-6
@@ -118,6 +117,9 @@ def chebyshev_traces(
     else:
         generator = torch.Generator().manual_seed(seed)
         probes = max(2, min(32, _ENTRIES // n)) if probes is None else probes
+        if n > SHARP:  # the digits of float32 are more than a few signs can tell
+            operator = operator.to(dtype=torch.complex64 if dtype.is_complex else torch.float32)
+            dtype = operator.matrix.dtype
         z = 2.0 * torch.randint(2, (n, probes), generator=generator).to(dtype) - 1
         weight = 1 / probes
     previous, current = z, operator.apply(z)
@@ -129,21 +131,9 @@ def chebyshev_traces(
             operator.advance(previous, current, following)
             previous, current = current, following
             traces.append(2 * _inner(previous, current) - traces[1])
-    return weight * torch.stack(traces)
+    return weight * torch.stack(traces).to(torch.float64)
 
 
 def _inner(a: Tensor, b: Tensor) -> Tensor:
     """The real part of the inner product of all entries."""
     return (a.conj() * b).real.sum() if a.is_complex() else (a * b).sum()
-
-
-def csr_tensor(matrix: sparse.csr_array) -> Tensor:
-    """A CSR matrix as a sparse tensor that shares its values."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # "CSR support is in beta"
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr.astype(np.int32)),
-            torch.from_numpy(matrix.indices.astype(np.int32)),
-            torch.from_numpy(matrix.data),
-            size=matrix.shape,
-        )

@@ -27,9 +27,6 @@ SOLVER_VERSION = 2
 DENSE_LIMIT = 600
 """Components up to this size are solved densely: measured in docs/decisions.md."""
 
-_SHARP = 50_000
-"""Nodes up to which the ends of a spectrum are computed, not bounded, where only they matter."""
-
 
 def partial_eigh(
     shift: ShiftOperator,
@@ -85,34 +82,6 @@ def partial_eigh(
     return store.load_or_compute(key, lambda: _solve(request))
 
 
-def frequency_range(
-    shift: ShiftOperator, *, gap_tol: float = 1e-9, seed: int = 0
-) -> tuple[float, float]:
-    """Where the frequency axis of an operator begins and ends, without its eigenvectors.
-
-    Args:
-        shift: the operator.
-        gap_tol: as in `partial_eigh`.
-        seed: of the random start of the iteration for a large operator.
-
-    Returns:
-        The eigenvalue of frequency 0 and the one of the largest frequency: `Spectrum.origin` and
-        `Spectrum.far`, of the negative operator where the largest eigenvalues lead. From 50,000
-        nodes on, bounds that are within a hundredth of them.
-    """
-    request = EigenRequest(shift, Demand(pairs=0), gap_tol, 1e-10, DENSE_LIMIT, None, seed)
-    if shift.num_nodes == 0:
-        return 0.0, 0.0
-    if shift.num_nodes <= DENSE_LIMIT:
-        values = np.linalg.eigvalsh(request.low.toarray())
-        lowest, far = float(values[0]), float(values[-1])
-    else:
-        find = _extreme if shift.num_nodes <= _SHARP else _outer_bound
-        far = find(request, "LA")
-        lowest = 0.0 if request.bounds[0] >= 0 else find(request, "SA")
-    return request.origin(lowest), far
-
-
 def _demand(k: int | None, bands: Bands | None) -> Demand:
     if bands is not None:
         if k is not None:
@@ -140,9 +109,9 @@ def _solve(request: EigenRequest) -> Spectrum:
     pieces = [solve_dense(request.low, nodes, kernel=request.kernel) for nodes in by_size(dense)]
 
     if large:
-        far = _extreme(request, "LA")
+        far = extreme_eigenvalue(request, "LA")
         known = request.bounds[0] >= 0 or not demand.is_cut
-        cut = _cut(request, 0.0 if known else _extreme(request, "SA"), far)
+        cut = _cut(request, 0.0 if known else extreme_eigenvalue(request, "SA"), far)
         union = with_large(request, pieces, large, nullity, cut)
     else:
         union = Union.of(pieces)
@@ -202,7 +171,7 @@ def _needed(union: Union, request: EigenRequest, nullity: int, cut: float | None
     return int((spaces <= last).sum())
 
 
-def _extreme(request: EigenRequest, which: str) -> float:
+def extreme_eigenvalue(request: EigenRequest, which: str) -> float:
     """The largest (LA) or smallest (SA) eigenvalue, or the bound on it where Lanczos fails."""
     matrix = request.low
     n = matrix.shape[0]
@@ -230,23 +199,6 @@ def _extreme(request: EigenRequest, which: str) -> float:
         stacklevel=2,
     )
     return bound
-
-
-def _outer_bound(request: EigenRequest, which: str) -> float:
-    """A bound of the spectrum a little outside of it: a Ritz value and the norm of its residual.
-
-    At the edge of the bulk of a large random graph an eigenvalue takes hundreds of products to
-    converge; no polynomial resolves what that would add.
-    """
-    matrix = request.low
-    v0 = np.random.default_rng(request.seed).standard_normal(matrix.shape[0])
-    value, vector = eigsh(
-        matrix, k=1, which=which, v0=v0.astype(matrix.dtype), ncv=20, tol=1e-2, maxiter=300
-    )
-    away = float(np.linalg.norm(matrix @ vector - vector * value))
-    if which == "LA":
-        return min(float(value[0]) + away, request.bounds[1])
-    return max(float(value[0]) - away, request.bounds[0])
 
 
 def _residuals(

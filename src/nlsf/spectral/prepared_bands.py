@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nlsf.spectral.decomposition import Decomposition
 from nlsf.spectral.polynomial_projector import PolynomialProjector
-from nlsf.spectral.streamed import StreamedProjections
+from nlsf.spectral.streamed import MEMORY, StreamedProjections
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class PreparedBands:
         projector: PolynomialProjector,
         rows: Tensor,
         *,
-        memory: int = 4 << 30,
+        memory: int = MEMORY,
         folder: str | os.PathLike[str] | None = None,
         progress: Callable[[str], None] = lambda text: None,
     ) -> PreparedBands:

@@ -19,6 +19,9 @@ from nlsf.spectral.projector import fitting, on_nodes
 _GROUP = 4
 """Chebyshev terms that are added to the bands in one pass: each pass reads and writes all bands."""
 
+MEMORY = 6 << 30
+"""Bytes that a preparation takes at most where nothing else is said."""
+
 _ROWS = 1 << 18
 """Rows that are added to the bands at a time, so that products stay within a BLAS's integers."""
 
@@ -50,7 +53,7 @@ class StreamedProjections:
         x: Tensor,
         rows: Tensor,
         *,
-        memory: int = 4 << 30,
+        memory: int = MEMORY,
         folder: str | os.PathLike[str] | None = None,
         progress: Callable[[str], None] = lambda text: None,
     ) -> None:
@@ -61,7 +64,8 @@ class StreamedProjections:
         nodes, channels = x.shape
         kept = projector.n_bands * len(rows)
         width = memory // max(x.element_size() * ((_GROUP + 2) * nodes + kept), 1)
-        width = max(1, min(width, channels))
+        count = -(-channels // max(width, 1))
+        width = -(-channels // max(count, 1))  # blocks of nearly equal width
         large = x.element_size() * kept * channels > memory // 2
         self.files = _Files(folder, self._key(width)) if folder is not None and large else None
         starts = range(0, channels, width)
