@@ -29,6 +29,12 @@ _NODES: Table = {
     }
 }
 
+_SMOOTH: Table = {
+    "kind": "polynomial",
+    "base": {"kind": "dyadic", "r": 0.5, "S": 5},
+    "order": 16,
+}
+
 _GRAPHS: Table = {
     "lr": 5e-3,
     "weight_decay": 1e-4,
@@ -70,11 +76,7 @@ PRESETS: dict[str, Table] = {
         **_NODES,
         "model": {
             "index_bands": {"kind": "index", "J": 32},
-            "value_bands": {
-                "kind": "polynomial",
-                "base": {"kind": "dyadic", "r": 0.5, "S": 5},
-                "order": 16,
-            },
+            "value_bands": _SMOOTH,
             "self_loops": True,
             "start": {"name": "ppr", "t": 9.0},
             "input_dropout": 0.5,
@@ -95,11 +97,7 @@ PRESETS: dict[str, Table] = {
             "encoder": "linear",
             "place": "hidden",
             "index_bands": {"kind": "index", "J": 8},
-            "value_bands": {
-                "kind": "polynomial",
-                "base": {"kind": "dyadic", "r": 0.5, "S": 5},
-                "order": 16,
-            },
+            "value_bands": _SMOOTH,
             "self_loops": True,
             "start": {"name": "all-pass"},
             "input_dropout": 0.0,
