@@ -195,7 +195,7 @@ def slope(kind, what):
 
 def table():
     print(
-        "| graph | nodes | edges | preparation | of that products | an epoch | peak memory | "
+        "| graph | nodes | edges | preparation | products alone | an epoch | peak memory | "
         "accuracy |"
     )
     print("|---|---:|---:|---:|---:|---:|---:|---:|")

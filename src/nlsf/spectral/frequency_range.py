@@ -52,9 +52,8 @@ def _outer_bound(request: EigenRequest, which: str) -> float:
 
     At the edge of the bulk of a large random graph an eigenvalue takes hundreds of products to
     converge; no polynomial resolves what that would add. Thirty steps of Lanczos, without
-    orthogonalisation (copies of the extreme value do no harm), come within (pi / 60)^2 of the width
-    of a spectrum whose edge is the most crowded, a chain's; the residual and a hundredth of the
-    width are added.
+    orthogonalisation (copies of the extreme value do no harm), can still stop short of it: the
+    residual and a hundredth of the width are added.
     """
     matrix = csr_tensor(request.low)  # its product uses all threads
     sign = 1.0 if which == "LA" else -1.0

@@ -95,8 +95,8 @@ class StreamedProjections:
         if known is not None:
             coefficients, x = known.split(x)
         bands = x.new_zeros(projector.n_bands, len(self.rows), x.shape[1])
-        gram = x.new_zeros(projector.n_bands, self.x.shape[1], x.shape[1])
         # Rows that are all nodes tell the Gram matrices; else the terms must.
+        gram = x.new_zeros(projector.n_bands, self.x.shape[1], x.shape[1])
         every = len(self.rows) == len(x) and bool((self.rows.diff() == 1).all())
         for first, terms in _groups(projector.operator, x.contiguous(), series.shape[1]):
             weights = series[:, first : first + len(terms)]

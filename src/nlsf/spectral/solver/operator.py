@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +9,8 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from nlsf.spectral.csr import csr_tensor
 
 Array: TypeAlias = NDArray[Any]
 """float64 or complex128."""
@@ -67,14 +68,7 @@ class Operator:
     def _wrap(self, data: Array) -> torch.Tensor | None:
         if not torch.backends.mkl.is_available():
             return None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # "CSR support is in beta"
-            return torch.sparse_csr_tensor(
-                torch.from_numpy(self.matrix.indptr.astype(np.int32)),
-                torch.from_numpy(self.matrix.indices.astype(np.int32)),
-                torch.from_numpy(data),  # shared: a new shift is visible without a new tensor
-                size=self.matrix.shape,
-            )
+        return csr_tensor(self.matrix, data)  # shared: a new shift needs no new tensor
 
     def _accumulate(self, block: Array, onto: Array, scale: float, keep: float) -> None:
         """Compute onto <- keep * onto + scale * (shifted A) @ block, all (n, b) and row major."""
