@@ -86,7 +86,21 @@ def test_one_hot_degrees_of_graphs_without_features():
     assert all(graph.x.sum(1).equal(torch.ones(graph.num_nodes)) for graph in dataset.graphs)
 
 
-@pytest.mark.parametrize("kind", ["scaled", "one-hot"])
+@pytest.mark.parametrize("largest", [1, 2, 3, 5, 8, 9, 200])
+def test_bins_of_degrees_part_them_in_order_and_grow_by_less_than_two(largest):
+    stars = graphs(*(star(leaves) for leaves in range(largest + 1)))
+    dataset = apply(stars, degree="binned")
+    hubs = torch.stack([graph.x[0] for graph in dataset.graphs])  # degrees 0 to largest
+    assert torch.equal(hubs.sum(1), torch.ones(largest + 1))
+    place = hubs.argmax(1)
+    assert bool((place.diff() >= 0).all())
+    assert int(place[-1]) == dataset.num_features - 1
+    first = torch.searchsorted(place, torch.arange(dataset.num_features))
+    assert bool((first[2:] <= 2 * first[1:-1]).all())
+    assert torch.equal(place[:4], torch.arange(min(4, largest + 1))), "small ones are told apart"
+
+
+@pytest.mark.parametrize("kind", ["scaled", "binned", "one-hot"])
 def test_unseen_degrees_are_clipped(kind):
     config = fit(FeatureConfig(degree=kind), graphs(star(3), star(2)))
     assert config.max_degree == 3
@@ -104,7 +118,7 @@ def test_one_hot_has_at_most_512_channels():
     assert fit(FeatureConfig(degree="scaled"), hub).max_degree == 600
 
 
-@pytest.mark.parametrize("kind", ["scaled", "one-hot"])
+@pytest.mark.parametrize("kind", ["scaled", "binned", "one-hot"])
 def test_permuting_nodes_permutes_rows(kind, x):
     start, end = torus(3, 4).edge_index
     keep = ~((start == 0) | (end == 0)) | ((start + end) < 2)
@@ -140,7 +154,7 @@ def test_nothing_asked_changes_nothing(x):
 
 
 def test_no_features_at_all():
-    with pytest.raises(ConfigError, match=r'no node features: set features\.degree = "one-hot"'):
+    with pytest.raises(ConfigError, match=r'no node features: set features\.degree = "binned"'):
         apply(graphs(star(2)))
     with pytest.raises(ConfigError, match=r"row_normalize needs node features"):
         apply(graphs(star(2)), row_normalize=True, constant=True)

@@ -91,7 +91,7 @@ def test_features_are_made_once_and_written_down():
     bare = graph_data()
     graphs = tuple(Data(edge_index=g.edge_index, num_nodes=g.num_nodes) for g in bare.graphs)
     job = Job.of({}, dataclasses.replace(bare, graphs=graphs))
-    assert job.config.features.degree == "one-hot"
+    assert job.config.features.degree == "binned"
     assert job.config.features.max_degree == 2
     assert job.dataset.num_features == 4
     # The configuration says all: the same features for other graphs.

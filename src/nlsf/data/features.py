@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
@@ -15,7 +16,7 @@ from nlsf.data.dataset import Dataset
 from nlsf.data.sparse_rows import adjacency_rows, side_by_side
 from nlsf.errors import ConfigError
 
-DegreeFeatures = Literal["none", "scaled", "one-hot"]
+DegreeFeatures = Literal["none", "scaled", "binned", "one-hot"]
 AdjacencyFeatures = Literal["none", "add", "only"]
 
 _MAX_ONE_HOT = 511
@@ -36,7 +37,9 @@ class FeatureConfig:
             data know the direction of links, a row holds those that go out.
         constant: add a channel of ones.
         degree: add the degree: ``"scaled"``, one channel, degree / max_degree; ``"one-hot"``,
-            max_degree + 1 channels; larger degrees count as max_degree.
+            max_degree + 1 channels; ``"binned"``, one channel for each of 0, 1, 2, 3, 4 to 5,
+            6 to 7, 8 to 11, ...: bins that grow by the root of 2. Larger degrees count as
+            max_degree.
         max_degree: the largest degree that is told apart; ``None`` until `fit` fills it in.
     """
 
@@ -123,7 +126,7 @@ def with_features(dataset: Dataset, config: FeatureConfig) -> Dataset:
         )
     if dataset.num_features == 0 and not (added or linked):
         raise ConfigError(
-            f'{dataset.name} has no node features: set features.degree = "one-hot", '
+            f'{dataset.name} has no node features: set features.degree = "binned", '
             "or features.constant = true."
         )
     if config.row_normalize:
@@ -178,9 +181,19 @@ def _new_channels(graph: Data, config: FeatureConfig) -> Tensor:
         if config.degree == "scaled":
             channels.append((degree.to(torch.float32) / config.max_degree).unsqueeze(1))
         else:
-            hot = torch.zeros(count, config.max_degree + 1)
-            channels.append(hot.scatter_(1, degree.unsqueeze(1), 1.0))
+            first = _bins(config.max_degree) if config.degree == "binned" else None
+            place = degree if first is None else torch.bucketize(degree, first, right=True) - 1
+            hot = torch.zeros(count, config.max_degree + 1 if first is None else len(first))
+            channels.append(hot.scatter_(1, place.unsqueeze(1), 1.0))
     return torch.cat(channels, dim=1)
+
+
+def _bins(largest: int) -> Tensor:
+    """The first degree of each bin, up to the one that holds ``largest``."""
+    halves = range(2 * largest.bit_length())  # of a power of two
+    return torch.tensor(
+        sorted({0, *(d for k in halves if (d := math.ceil(2 ** (k / 2))) <= largest)})
+    )
 
 
 def _degree(graph: Data) -> Tensor:

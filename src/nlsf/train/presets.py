@@ -117,7 +117,7 @@ PRESETS: dict[str, Table] = {
     },
     "unattributed": {
         "training": _GRAPHS,
-        "features": {"constant": True, "degree": "one-hot"},
+        "features": {"constant": True, "degree": "binned"},
         "model": {"dropout": 0.3},
     },
     "signals": {
@@ -153,7 +153,7 @@ def preset(name: str | None, dataset: Dataset, kind: ModelKind, homophilous: boo
         raise ConfigError(unknown_name("preset", name, PRESETS))
     table: dict[str, Any] = dict(PRESETS[name])
     if kind.solve is not None:  # it has no epochs, and compares features as they are
-        made = {} if dataset.num_features else table.get("features", {})
+        made = {} if dataset.num_features else {"degree": "one-hot"}
         return {"features": made, "model": {}}
     model = table.get("model", {})
     table = {**table, "model": {k: v for k, v in model.items() if k in kind.keys}}
