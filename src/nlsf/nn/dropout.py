@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -122,6 +122,43 @@ def draw_masks(
             window = None if windows is None else windows[name]
             mask = _mask(shapes[name], part.p, generator, window)
             masks[f"{name}.mask" if name else "mask"] = mask
+    return masks
+
+
+def draw_padded_masks(
+    modules: Sequence[nn.Module],
+    shapes: Mapping[str, torch.Size],
+    generators: Sequence[torch.Generator],
+    rows: Sequence[int],
+    width: int,
+) -> dict[str, Tensor]:
+    """New masks of many models that look at different numbers of rows, padded with zeros.
+
+    Numbers are drawn as each model would alone, where every `Dropout` draws when it is called.
+
+    Args:
+        modules: M models.
+        shapes: as `dropout_shapes` gives them, in the order of the calls; with a first dimension
+            of 0 where it is the model's number of rows.
+        generators: where the random numbers come from, one a model.
+        rows: how many each model has.
+        width: how many the masks have, with padding.
+
+    Returns:
+        Buffers (M, ...) by name, as from `draw_masks`.
+    """
+    masks = {}
+    for name, (first, *others) in shapes.items():
+        sizes = [first] * len(modules) if first else rows
+        mask = torch.zeros(len(modules), first or width, *others)
+        mask = mask.to(generators[0].device)
+        for one, size, generator in zip(mask, sizes, generators, strict=True):
+            one[:size].uniform_(generator=generator)
+        p = [cast("Dropout", module.get_submodule(name)).p for module in modules]
+        low, kept = (torch.tensor(v).to(mask) for v in (p, [1 - share for share in p]))
+        one_a_model = (-1, *[1] * (mask.ndim - 1))
+        mask.ge_(low.reshape(one_a_model)).div_(kept.reshape(one_a_model))
+        masks[f"{name}.mask" if name else "mask"] = mask
     return masks
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -110,6 +111,18 @@ class SparseSignal:
     def device(self) -> torch.device:
         """Where the values are."""
         return self.values.device
+
+    @property
+    def moved(self) -> Tensor:
+        """(nnz,), the values in the order of the transposed matrix."""
+        return self.values[self.pattern.order] if self._moved is None else self._moved
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether the transposed matrix is the same, entry by entry."""
+        here, there = self.pattern, self.transposed
+        pairs = ((here.first, there.first), (here.column, there.column), (self.values, self.moved))
+        return all(torch.equal(a, b) for a, b in pairs)
 
     @property
     def density(self) -> float:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nlsf.errors import SignalError
 from nlsf.spectral.batch_projector import BatchProjector
+from nlsf.spectral.node_ranges import nodes_of_graphs
 from nlsf.spectral.transform import analyze
 
 
@@ -87,25 +88,7 @@ class PreparedNodes:
 
         The models' batches are padded to the number of nodes of the largest.
         """
-        node, graph = self._nodes_of(index if index.ndim == 2 else index[None])
+        node, graph = nodes_of_graphs(self.nodes, index if index.ndim == 2 else index[None])
         if index.ndim == 1:
             node, graph = node[0], graph[0]
         return NodeBatch(self.projections[node], graph, self.norms[index], self.frequencies[index])
-
-    def _nodes_of(self, models: Tensor) -> tuple[Tensor, Tensor]:
-        """The nodes of the graphs (M, R) and the place of each one's graph: (M, n) both."""
-        count, graphs = models.shape
-        sizes = self.nodes[models]
-        first = (self.nodes.cumsum(0) - self.nodes)[models].flatten()
-        slot = torch.repeat_interleave(sizes.flatten())
-        number = torch.arange(len(slot)).to(slot)
-        start = sizes.flatten().cumsum(0) - sizes.flatten()
-        total = sizes.sum(1)
-        model = slot // graphs
-        place = number - (total.cumsum(0) - total)[model]
-        width = int(total.max()) if count else 0
-        node = torch.zeros(count, width, dtype=torch.int64, device=slot.device)
-        graph = torch.full_like(node, graphs)
-        node[model, place] = first[slot] + number - start[slot]
-        graph[model, place] = slot % graphs
-        return node, graph

@@ -199,9 +199,8 @@ class Fit:
     def _validate(self) -> tuple[Tensor, Tensor]:
         y, count = self.lessons.val_y, self.lessons.val.shape[1]
         rows = self.lessons.val[:, self.group.share(count)]
-        inputs = self.batch.inputs
-        size = rows.shape[1] if inputs.whole else inputs.at_once
-        chunks = [self.batch.outputs(r, training=False) for r in rows.split(size, dim=1)]
+        parts = self.batch.inputs.in_parts(rows)
+        chunks = [self.batch.outputs(part, training=False) for part in parts]
         output = self.group.join(torch.cat(chunks, dim=1), count)
         return self.group.agree(loss(output, y)), self.group.agree(score(self.metric, output, y))
 
@@ -239,8 +238,7 @@ class Fit:
 def evaluate(model: nn.Module, inputs: Inputs, rows: Tensor) -> Tensor:
     """The outputs (R, C) of one model at some examples, in evaluation mode."""
     model.eval()
-    size = max(len(rows), 1) if inputs.whole else inputs.at_once
-    return torch.cat([inputs(model, some) for some in rows.split(size)])
+    return torch.cat([inputs(model, some) for some in inputs.in_parts(rows)])
 
 
 def _stack(lessons: Sequence[Lesson]) -> Lesson:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,18 @@ from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.prepared import PreparedGraphs, PreparedRows
 from nlsf.spectral.prepared_bands import PreparedBands
 from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
+
+
+class Padded(NamedTuple):
+    """Signals of M models that are padded to one number of rows.
+
+    Attributes:
+        rows: how many each model has.
+        width: how many there are with padding; no other signals have so many.
+    """
+
+    rows: list[int]
+    width: int
 
 
 class Inputs(ABC):
@@ -44,9 +56,18 @@ class Inputs(ABC):
     def select(self, rows: Tensor) -> Any:
         """What `apply` needs to know of the examples (R,), or (M, R) for M models.
 
-        What depends on the examples in its shape is found here, before a `torch.func.vmap`.
+        What depends on the examples in its shape is found here, before a `torch.func.vmap`. Its
+        tensors have a leading dimension of M; all else is seen by every model.
         """
         return rows
+
+    def padded(self, chosen: Any) -> Padded | None:
+        """How the choice of M models is padded; ``None`` where all have the same numbers."""
+        return None
+
+    def in_parts(self, rows: Tensor) -> Sequence[Tensor]:
+        """The examples (..., R) in as many parts as memory asks for in an evaluation."""
+        return (rows,) if self.whole else rows.split(self.at_once, dim=-1)
 
     @abstractmethod
     def apply(self, model: nn.Module, chosen: Any) -> Tensor:
@@ -136,11 +157,11 @@ class PooledNodes(Inputs):
 
 
 class GraphBatches(Inputs):
-    """Graphs that are put together anew for every step.
+    """Graphs whose spectra are put together anew for every step.
 
     Args:
         graphs: all of them.
-        spectra: for every branch of the model, one spectrum a graph; none for other models.
+        spectra: for every branch of the model, one spectrum a graph.
         branches: the layers that read them.
     """
 
@@ -163,18 +184,11 @@ class GraphBatches(Inputs):
         """The outputs at these graphs."""
         numbers = chosen.tolist()
         x = torch.cat([self.graphs[i].x for i in numbers])
-        if self.branches:
-            projectors = [
-                BatchProjector.of_parts([p[i] for i in numbers], b.bands, complement=b.complement)
-                for p, b in zip(self.parts, self.branches, strict=True)
-            ]
-            out: Tensor = model(x, **graph_arguments(projectors))
-            return out
-        nodes = torch.tensor([self.graphs[i].num_nodes for i in numbers])
-        first = (nodes.cumsum(0) - nodes).tolist()
-        pairs = zip(numbers, first, strict=True)
-        edges = torch.cat([self.graphs[i].edge_index + start for i, start in pairs], dim=1)
-        out = model(x, edges, batch=torch.repeat_interleave(nodes))
+        projectors = [
+            BatchProjector.of_parts([p[i] for i in numbers], b.bands, complement=b.complement)
+            for p, b in zip(self.parts, self.branches, strict=True)
+        ]
+        out: Tensor = model(x, **graph_arguments(projectors))
         return out
 
 

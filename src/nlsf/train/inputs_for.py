@@ -26,6 +26,7 @@ from nlsf.spectral import (
 from nlsf.spectral.cache import SpectrumCache
 from nlsf.spectral.prepared import PreparedGraphs
 from nlsf.spectral.prepared_nodes import PreparedNodes
+from nlsf.train.graph_union import GraphUnion
 from nlsf.train.inputs import (
     GraphBatches,
     Inputs,
@@ -165,6 +166,8 @@ def _graphs(
         Data(x=g.x.to(dtype), edge_index=g.edge_index, num_nodes=g.num_nodes)
         for g in dataset.graphs
     ]
+    if not branches:
+        return GraphUnion(graphs, together=isinstance(model, PeerModel) and model.together)
     spectra = []
     if any(isinstance(branch.bands, PolynomialBands) for branch in branches):
         raise ModelError(

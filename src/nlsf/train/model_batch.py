@@ -11,7 +11,7 @@ from torch.func import functional_call, vmap
 from torch.utils._pytree import tree_map
 
 from nlsf.errors import ModelError
-from nlsf.nn.dropout import Dropout, draw_masks, dropout_shapes
+from nlsf.nn.dropout import Dropout, draw_masks, draw_padded_masks, dropout_shapes
 from nlsf.train.group import Group
 from nlsf.train.inputs import Inputs
 from nlsf.train.shared_norm import with_shared_norms
@@ -69,18 +69,29 @@ class ModelBatch:
         rows = rows[:, self.group.share(count)] if training else rows
         state = {f"model.{k}": v for k, v in {**self.params, **self.buffers}.items()}
         if not self.inputs.together:
-            return torch.stack([self._alone(m, state, rows[m], training) for m in range(len(self))])
-        self._applied.train(training)
+            return self._one_by_one(state, rows, training)
         chosen = self.inputs.select(rows)
+        if training and self.group.size > 1 and self.inputs.padded(chosen) is not None:
+            # Each model has a window of its own in the nodes of all processes.
+            return self._one_by_one(state, rows, training)
+        self._applied.train(training)
         if training:
-            masks = self._masks(count, chosen)
+            masks = self._masks(count, state, chosen)
             state |= {f"model.{name}": mask for name, mask in masks.items()}
+        return self._together(state, chosen)
+
+    def _together(self, state: Mapping[str, Tensor], chosen: Any) -> Tensor:
+        """All models in one call."""
 
         def one(tensors: dict[str, Tensor], examples: Any) -> Any:
             return functional_call(self._applied, tensors, (examples,))
 
-        out: Tensor = vmap(one)(state, chosen)
+        each = tree_map(lambda part: 0 if isinstance(part, Tensor) else None, chosen)
+        out: Tensor = vmap(one, in_dims=(0, each))(state, chosen)
         return out
+
+    def _one_by_one(self, state: Mapping[str, Tensor], rows: Tensor, training: bool) -> Tensor:
+        return torch.stack([self._alone(m, state, rows[m], training) for m in range(len(self))])
 
     def _alone(self, m: int, state: Mapping[str, Tensor], rows: Tensor, training: bool) -> Tensor:
         """One model, which draws its masks on the way: their shapes differ from batch to batch."""
@@ -125,25 +136,30 @@ class ModelBatch:
         for generator, state in zip(self.generators, states, strict=True):
             generator.set_state(state.clone())
 
-    def _masks(self, count: int, chosen: Any) -> dict[str, Tensor]:
+    def _masks(self, count: int, state: Mapping[str, Tensor], chosen: Any) -> dict[str, Tensor]:
         """The dropout masks of one step, drawn by every model's own generator.
 
         Args:
-            count: R, the examples of each model; the shapes of masks depend on nothing else.
-            chosen: what `Inputs.select` gave for this process's share of them.
+            count: R, the examples of each model; the shapes of masks depend on nothing else, but
+                for the numbers of rows that are padded.
+            state: parameters and buffers.
+            chosen: what `Inputs.select` gave for this process's share of the examples.
         """
         if not _dropout_places(self._applied):
             return {}
+        padded = self.inputs.padded(chosen)
         if count not in self._shapes:
-            first = tree_map(lambda tensor: tensor[0], chosen)
-            # Not self.models[0]: the model that is applied may have left.
-            self._shapes[count] = dropout_shapes(self._applied.model, lambda: self._applied(first))
-            shapes = self._shapes[count].items()
+            shapes = dropout_shapes(self._applied.model, lambda: self._together(state, chosen))
             # Drawn for the whole batch, so that masks do not depend on who computes a row.
-            self._windows[count] = {name: self.group.window(shape[0]) for name, shape in shapes}
-        known = self._shapes[count], self._windows[count]
+            self._windows[count] = {name: self.group.window(s[0]) for name, s in shapes.items()}
+            if padded is not None:
+                shapes = {name: _any_rows(s, padded.width) for name, s in shapes.items()}
+            self._shapes[count] = shapes
+        shapes, windows = self._shapes[count], self._windows[count]
+        if padded is not None:
+            return draw_padded_masks(self.models, shapes, self.generators, *padded)
         pairs = zip(self.models, self.generators, strict=True)
-        drawn = [draw_masks(model, known[0], generator, known[1]) for model, generator in pairs]
+        drawn = [draw_masks(model, shapes, generator, windows) for model, generator in pairs]
         return {name: torch.stack([masks[name] for masks in drawn]) for name in drawn[0]}
 
 
@@ -157,6 +173,11 @@ class _Applied(nn.Module):
 
     def forward(self, chosen: Any) -> Tensor:
         return self.inputs.apply(self.model, chosen)
+
+
+def _any_rows(shape: torch.Size, width: int) -> torch.Size:
+    """The shape of a mask, without the number of its rows where padding decides it."""
+    return torch.Size([0, *shape[1:]]) if shape[0] == width else shape
 
 
 def _dropout_places(model: nn.Module) -> tuple[str, ...]:

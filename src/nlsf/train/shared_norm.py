@@ -8,10 +8,11 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from nlsf.nn.node_batch_norm import NodeBatchNorm
 from nlsf.train.group import Group
 
 
-class SharedBatchNorm(nn.BatchNorm1d):
+class SharedBatchNorm(NodeBatchNorm):
     r"""``nn.BatchNorm1d`` over the whole batch, of which every process has a share.
 
     With :math:`n_k` rows in process k, their mean :math:`\mu_k` and variance :math:`v_k`, and
@@ -30,37 +31,18 @@ class SharedBatchNorm(nn.BatchNorm1d):
 
     group: Group
 
-    def forward(self, x: Tensor) -> Tensor:
-        """The batch, normalised; in evaluation by the running statistics."""
-        if not self.training:
-            return super().forward(x)
-        x = x.movedim(1, -1)
-        v, mean = torch.var_mean(x, dim=tuple(range(x.ndim - 1)), correction=0)
-        count = torch.full_like(mean[:1], x.numel() / x.shape[-1])
+    def statistics(self, x: Tensor, inside: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """The number of rows of all processes, their mean, and their variance."""
+        count, mean, v = super().statistics(x, inside)
         own, ranks = torch.cat([count, mean, v]), range(self.group.size)
         # A sum of rows that only one process fills gathers them.
         placed = torch.stack([own if k == self.group.rank else 0 * own.detach() for k in ranks])
         every: Tensor = _Sum.apply(placed, self.group)  # type: ignore[no-untyped-call]
         counts, (means, variances) = every[:, :1], every[:, 1:].chunk(2, dim=1)
-        total = counts.sum()
+        total = counts.sum(0)
         w = counts / total
         mean = (w * means).sum(0)
-        v = (w * (variances + (means - mean).square())).sum(0)
-        self._track(mean.detach(), (v * total / (total - 1)).detach())
-        y = (x - mean) * (v + self.eps).rsqrt()
-        if self.affine:
-            y = y * self.weight + self.bias
-        return y.movedim(-1, 1)
-
-    def _track(self, mean: Tensor, variance: Tensor) -> None:
-        """Moves the running statistics, as ``nn.BatchNorm1d`` does."""
-        if self.running_mean is None or self.running_var is None:
-            return
-        assert self.num_batches_tracked is not None
-        self.num_batches_tracked.add_(1)
-        rate = 1 / self.num_batches_tracked if self.momentum is None else self.momentum
-        self.running_mean.mul_(1 - rate).add_(rate * mean)
-        self.running_var.mul_(1 - rate).add_(rate * variance)
+        return total, mean, (w * (variances + (means - mean).square())).sum(0)
 
 
 def with_shared_norms(model: nn.Module, group: Group) -> nn.Module:
@@ -69,7 +51,7 @@ def with_shared_norms(model: nn.Module, group: Group) -> nn.Module:
         return model
     model = copy.deepcopy(model)
     for part in model.modules():
-        if type(part) is nn.BatchNorm1d:
+        if type(part) in (nn.BatchNorm1d, NodeBatchNorm):
             # The same parameters and names, another way to compute.
             part.__class__ = SharedBatchNorm
             cast("SharedBatchNorm", part).group = group

@@ -50,7 +50,8 @@ class Body(nn.Module, ABC):
 
     Attributes:
         together: whether `torch.func.vmap` can compute many of them at once; PyTorch Geometric's
-            message passing cannot be asked to.
+            message passing cannot be asked to. Such a method reads the matrices of the graph, but
+            not its edges, which differ in number from one model's graphs to another's.
         pools: whether it makes graphs of nodes itself: then ``forward(x, graph, batch)`` gives
             (G, out_channels), and no readout follows.
     """
@@ -137,10 +138,24 @@ class PeerModel(nn.Module):
             return h
         if batch is None:
             batch = torch.zeros(x.shape[0], dtype=torch.int64)
+        return self.forward_graphs(x, graph, batch, int(batch[-1]) + 1 if len(batch) else 0)
+
+    def forward_graphs(
+        self, x: Tensor | SparseSignal, graph: Neighbourhood, batch: Tensor, num_graphs: int
+    ) -> Tensor:
+        """The outputs (G, out_channels) of graphs whose matrices are at hand.
+
+        Args:
+            x: (N, in_channels).
+            graph: the graphs side by side.
+            batch: (N,), the graph of each node; G for nodes that pad, if there are any.
+            num_graphs: G.
+        """
+        assert self.head is not None
         if self.body.pools:
             pooled = self.body(x, graph, batch)
         else:
-            count = int(batch[-1]) + 1 if len(batch) else 0
-            pooled = self.readout(self.body(x, graph).relu(), batch, count)
+            count = num_graphs if graph.inside is None else num_graphs + 1
+            pooled = self.readout(self.body(x, graph).relu(), batch, count)[:num_graphs]
         out: Tensor = self.head(pooled)
         return out

@@ -12,6 +12,7 @@ from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
+from nlsf.nn.node_batch_norm import NodeBatchNorm
 from nlsf.nn.sparse_signal import SparseSignal
 
 
@@ -51,7 +52,7 @@ class GIN(Body):
         self.input_dropout = Dropout(config.input_dropout)
         widths = [config.in_channels, *[d] * (config.num_layers - 1)]
         self.first = nn.ModuleList(FeatureLinear(width, d, bias=False) for width in widths)
-        self.norms = nn.ModuleList(nn.BatchNorm1d(d) for _ in widths)
+        self.norms = nn.ModuleList(NodeBatchNorm(d) for _ in widths)
         self.second = nn.ModuleList(nn.Linear(d, d) for _ in widths)
         self.eps = nn.Parameter(torch.zeros(config.num_layers))
         self.dropout = Dropout(config.dropout)
@@ -64,7 +65,8 @@ class GIN(Body):
         layers = zip(self.first, self.norms, self.second, strict=True)
         for i, (first, norm, second) in enumerate(layers):
             z = first(h)
-            h = second(norm((1 + self.eps[i]) * z + A @ z).relu()).relu()
+            z = norm((1 + self.eps[i]) * z + A @ z, graph.inside)
+            h = second(z.relu()).relu()
         y: Tensor = self.last(self.dropout(h))
         return y
 

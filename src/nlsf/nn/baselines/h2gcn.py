@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +14,6 @@ from nlsf.nn.baselines.search import WIDTHS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.sparse_signal import SparseSignal
-
-_two_steps: WeakKeyDictionary[Neighbourhood, SparseSignal] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class H2GCN(Body):
 
     def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """All rounds."""
-        one, two = graph.matrix("sym"), two_steps(graph)
+        one, two = graph.matrix("sym"), graph.derived(two_steps)
         found = [self.encoder(dropped(x, self.input_dropout)).relu()]
         for _ in range(self.config.rounds):
             found.append(torch.cat([one @ found[-1], two @ found[-1]], dim=-1))
@@ -71,15 +68,9 @@ class H2GCN(Body):
 
 
 def two_steps(graph: Neighbourhood) -> SparseSignal:
-    r"""The matrix :math:`D_2^{-1/2} A_2 D_2^{-1/2}` of pairs at distance 2, (N, N).
-
-    It is computed once for a graph, and kept for as long as the graph is.
-    """
-    if graph not in _two_steps:
-        edges = _pairs_at_distance_two(graph.edge_index, graph.num_nodes)
-        pairs = Neighbourhood(edges, graph.num_nodes, dtype=graph.dtype)
-        _two_steps[graph] = pairs.matrix("sym")
-    return _two_steps[graph]
+    r"""The matrix :math:`D_2^{-1/2} A_2 D_2^{-1/2}` of pairs at distance 2, (N, N)."""
+    edges = _pairs_at_distance_two(graph.edge_index, graph.num_nodes)
+    return Neighbourhood(edges, graph.num_nodes, dtype=graph.dtype).matrix("sym")
 
 
 def _pairs_at_distance_two(edge_index: Tensor, num_nodes: int) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 import torch
@@ -36,7 +37,14 @@ class Neighbourhood:
         num_nodes: N.
         edge_weight: (E,).
         dtype: of the matrices.
+
+    Attributes:
+        degree: (N,), the sums of weights.
+        inside: (N,), which nodes are no padding; ``None`` where there is none. Nodes that pad are
+            isolated: only what looks at all nodes at once need ask for it.
     """
+
+    inside: Tensor | None = None
 
     def __init__(
         self,
@@ -51,7 +59,7 @@ class Neighbourhood:
         self.degree = self.edge_weight.new_zeros(num_nodes).index_add(
             0, edge_index[0], self.edge_weight
         )
-        self.matrix = lru_cache(maxsize=None)(self._matrix)
+        self._known: dict[Callable[[Neighbourhood], SparseSignal], SparseSignal] = {}
 
     @classmethod
     def of(
@@ -69,22 +77,40 @@ class Neighbourhood:
         )
         return found
 
-    def _matrix(self, kind: MatrixKind) -> SparseSignal:
+    def matrix(self, kind: MatrixKind) -> SparseSignal:
         """One of the matrices of the table, (N, N)."""
-        if kind not in get_args(MatrixKind):
+        if kind not in _KINDS:
             raise ModelError(f"There is no matrix {kind!r} of a graph.")
-        (row, column), weight, degree = self.edge_index, self.edge_weight, self.degree
-        if kind in ("gcn", "row-loops"):
-            nodes = torch.arange(self.num_nodes)
-            row, column = torch.cat([row, nodes]), torch.cat([column, nodes])
-            weight = torch.cat([weight, weight.new_ones(self.num_nodes)])
-            degree = degree + 1
-        if kind in ("gcn", "sym"):
-            root = degree.clamp(min=0).rsqrt().where(degree > 0, 0.0)
-            weight = root[row] * weight * root[column]
-        elif kind in ("row", "row-loops"):
-            weight = weight * (1 / degree).where(degree > 0, 0.0)[row]
-        return sparse_matrix(row, column, weight, (self.num_nodes, self.num_nodes))
+        return self.derived(_KINDS[kind])
+
+    def derived(self, build: Callable[[Neighbourhood], SparseSignal]) -> SparseSignal:
+        """A matrix (N, N) that a method makes of a graph, built once.
+
+        Args:
+            build: makes it. In a union of graphs, the block of a graph must be what would be made
+                of that graph alone, and there must be nothing outside of the blocks.
+        """
+        if build not in self._known:
+            self._known[build] = build(self)
+        return self._known[build]
+
+
+def _matrix(graph: Neighbourhood, kind: MatrixKind) -> SparseSignal:
+    (row, column), weight, degree = graph.edge_index, graph.edge_weight, graph.degree
+    if kind in ("gcn", "row-loops"):
+        nodes = torch.arange(graph.num_nodes)
+        row, column = torch.cat([row, nodes]), torch.cat([column, nodes])
+        weight = torch.cat([weight, weight.new_ones(graph.num_nodes)])
+        degree = degree + 1
+    if kind in ("gcn", "sym"):
+        root = degree.clamp(min=0).rsqrt().where(degree > 0, 0.0)
+        weight = root[row] * weight * root[column]
+    elif kind in ("row", "row-loops"):
+        weight = weight * (1 / degree).where(degree > 0, 0.0)[row]
+    return sparse_matrix(row, column, weight, (graph.num_nodes, graph.num_nodes))
+
+
+_KINDS = {kind: partial(_matrix, kind=kind) for kind in get_args(MatrixKind)}
 
 
 def sparse_matrix(
