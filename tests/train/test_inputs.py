@@ -10,6 +10,7 @@ from nlsf.nn import GraphClassifier, NodeClassifier, SparseSignal, Start
 from nlsf.nn.models import SignalClassifier
 from nlsf.spectral import DyadicBands, IndexBands, PolynomialBands, UniformBands
 from nlsf.train.fit import evaluate
+from nlsf.train.graph_union import GraphUnion
 from nlsf.train.inputs import (
     GraphBatches,
     LabelledRows,
@@ -237,7 +238,7 @@ class Linear(nn.Module):
 
 @pytest.mark.parametrize(
     ("dataset", "kind"),
-    [(node_data(), WholeGraph), (graph_data(), GraphBatches), (signal_data(), Signals)],
+    [(node_data(), WholeGraph), (graph_data(), GraphUnion), (signal_data(), Signals)],
 )
 def test_other_models_get_edges(dataset, kind):
     model = Linear(dataset.num_features)

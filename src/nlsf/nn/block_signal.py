@@ -33,8 +33,8 @@ class BlockSignal(SparseSignal):
 
     def of_all(self, weight: Tensor) -> Tensor:
         """The products (M, n, d) of all models."""
-        product = super().__matmul__(weight.flatten(0, 1))
-        return product.unflatten(0, (self.models, -1))
+        product: Tensor = super().__matmul__(weight.flatten(0, 1))
+        return product.reshape(weight.shape)
 
 
 class _OfModels(torch.autograd.Function):
@@ -75,9 +75,7 @@ def diagonal_blocks(matrix: SparseSignal, node: Tensor, inside: Tensor) -> Spars
     return SparseSignal(values, pattern, transposed, moved)
 
 
-def _rows(
-    values: Tensor, pattern: Pattern, node: Tensor, inside: Tensor
-) -> tuple[Tensor, Pattern]:
+def _rows(values: Tensor, pattern: Pattern, node: Tensor, inside: Tensor) -> tuple[Tensor, Pattern]:
     counts = pattern.first.diff()[node] * inside
     first = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     row = torch.repeat_interleave(counts)

@@ -2,47 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
+from nlsf.errors import SignalError
+
 
 class NodeBatchNorm(nn.BatchNorm1d):
-    r"""``nn.BatchNorm1d`` whose statistics leave out nodes that pad.
+    """``nn.BatchNorm1d`` whose statistics leave out the nodes that pad a model's batch.
 
-    With :math:`s_i = 1` for a node and 0 for padding, and :math:`n = \sum_i s_i`,
-
-    .. math::
-        \mu = \frac1n \sum_i s_i x_i, \qquad v = \frac1n \sum_i s_i (x_i - \mu)^2, \qquad
-        y_i = \frac{x_i - \mu}{\sqrt{v + \epsilon}} \odot w + b
+    Padding is there for `torch.func.vmap`, behind the nodes of each model, and comes out as 0. The
+    numbers are those of ``nn.BatchNorm1d`` on the other nodes alone.
 
     Shapes:
         - x, output: (N, C)
-        - inside: (N,), or ``None`` where no node is padding; then x may be (N, C, L) too
+        - inside: (N,), true for nodes and false for padding; ``None`` where there is no padding
     """
 
     def forward(self, x: Tensor, inside: Tensor | None = None) -> Tensor:
         """The batch, normalised; in evaluation by the running statistics."""
-        if not self.training or (inside is None and type(self) is NodeBatchNorm):
+        if not self.training or inside is None:
             return super().forward(x)
-        x = x.movedim(1, -1)
-        count, mean, v = self.statistics(x, inside)
-        self._track(mean.detach(), (v * count / (count - 1)).detach())
-        y = (x - mean) * (v + self.eps).rsqrt()
-        if self.affine:
-            y = y * self.weight + self.bias
-        return y.movedim(-1, 1)
+        y: Tensor
+        y, mean, variance, _, _ = _Padded.apply(  # type: ignore[no-untyped-call]
+            x, inside, self.weight, self.bias, self.eps
+        )
+        self.track(mean, variance)
+        return y
 
-    def statistics(self, x: Tensor, inside: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """The number of rows (1,), their mean (C,) and their variance (C,), from (..., C)."""
-        if inside is None:
-            v, mean = torch.var_mean(x, dim=tuple(range(x.ndim - 1)), correction=0)
-            return torch.full_like(mean[:1], x.numel() / x.shape[-1]), mean, v
-        share = inside.to(x.dtype)
-        count = share.sum().unsqueeze(0)
-        mean = share @ x / count
-        return count, mean, share @ (x - mean).square() / count
-
-    def _track(self, mean: Tensor, variance: Tensor) -> None:
+    def track(self, mean: Tensor, variance: Tensor) -> None:
         """Moves the running statistics, as ``nn.BatchNorm1d`` does."""
         if self.running_mean is None or self.running_var is None:
             return
@@ -51,3 +41,81 @@ class NodeBatchNorm(nn.BatchNorm1d):
         rate = 1 / self.num_batches_tracked if self.momentum is None else self.momentum
         self.running_mean.mul_(1 - rate).add_(rate * mean)
         self.running_var.mul_(1 - rate).add_(rate * variance)
+
+
+class _Padded(torch.autograd.Function):
+    """Normalised rows (M, n, C), means, unbiased variances, and what the gradient needs: (M, C).
+
+    A model at a time, in kernels that do all of it in two passes: with statistics as weighted sums,
+    GIN's training takes about three times as long.
+    """
+
+    @staticmethod
+    def forward(
+        x: Tensor, inside: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+    ) -> tuple[Tensor, ...]:
+        if x.ndim != 3:
+            raise SignalError("Padded nodes are normalised inside of a torch.func.vmap.")
+        y = torch.zeros_like(x)
+        mean, variance = x.new_zeros(2, x.shape[0], x.shape[2])
+        saved = []
+        for m, rows in enumerate(inside.sum(1).tolist()):
+            if rows < 2:
+                raise SignalError("Batch normalisation needs more than one node a step.")
+            part, *kept = torch.native_batch_norm(
+                x[m, :rows],
+                None if weight is None else weight[m],
+                None if bias is None else bias[m],
+                mean[m],  # momentum 1: the statistics of this batch are written here
+                variance[m],
+                training=True,
+                momentum=1.0,
+                eps=eps,
+            )
+            y[m, :rows] = part
+            saved.append(kept)
+        return y, mean, variance, *(torch.stack(each) for each in zip(*saved, strict=True))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        x, inside, weight, bias, ctx.eps = inputs
+        _, *others = output
+        ctx.mark_non_differentiable(*others)
+        ctx.save_for_backward(x, inside, weight, bias, *others[2:])
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
+        x, inside, weight, bias, *kept = ctx.saved_tensors
+        of_x = torch.zeros_like(x)
+        of_others = []
+        for m, rows in enumerate(inside.sum(1).tolist()):
+            of_x[m, :rows], *rest = torch.ops.aten.native_batch_norm_backward(
+                grads[0][m, :rows],
+                x[m, :rows],
+                None if weight is None else weight[m],
+                None,
+                None,
+                kept[0][m],
+                kept[1][m],
+                True,
+                ctx.eps,
+                [True, weight is not None, bias is not None],
+            )
+            of_others.append(rest)
+        if weight is None:
+            return of_x, None, None, None, None
+        return of_x, None, *(torch.stack(each) for each in zip(*of_others, strict=True)), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Any, Any]:
+        *tensors, eps = inputs
+        batched = [
+            t if t is None or dim is None else t.movedim(dim, 0)
+            for t, dim in zip(tensors, in_dims, strict=False)
+        ]
+        batched = [
+            t.expand(info.batch_size, *t.shape) if t is not None and dim is None else t
+            for t, dim in zip(batched, in_dims, strict=False)
+        ]
+        return _Padded.apply(*batched, eps), (0,) * 5  # type: ignore[no-untyped-call]

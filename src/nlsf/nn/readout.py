@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
+from nlsf.nn.segment_sum import segment_sum
 from nlsf.spectral.norms import power
 
 ReadoutName: TypeAlias = Literal["mean", "sum", "max", "lp", "rms"]
@@ -69,12 +70,12 @@ def _reduce(y: Tensor, how: str, batch: Tensor | None, num_graphs: int) -> Tenso
 
 def _reduce_graphs(y: Tensor, how: str, batch: Tensor, num_graphs: int) -> Tensor:
     """One vector a graph, 0 where it has no nodes; nothing in place, for `torch.func.vmap`."""
-    none = y.new_zeros(*y.shape[:-2], num_graphs, y.shape[-1])
     if how == "max":
+        none = y.new_zeros(*y.shape[:-2], num_graphs, y.shape[-1])
         index = batch[:, None].expand_as(y)
         return none.scatter_reduce(-2, index, y, "amax", include_self=False)
-    total = none.index_add(-2, batch, y)
+    total = segment_sum(y, batch, num_graphs)
     if how == "sum":
         return total
-    ones = y.new_ones(len(batch))
-    return total / y.new_zeros(num_graphs).index_add(0, batch, ones).clamp(min=1)[:, None]
+    ones = y.new_ones(len(batch), 1)
+    return total / segment_sum(ones, batch, num_graphs).clamp(min=1)

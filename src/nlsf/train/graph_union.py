@@ -24,15 +24,13 @@ class GraphChoice(NamedTuple):
         x: (n, d) or (M, n, d), the features of their nodes.
         place: (n,) or (M, n), the graph of each node, 0 to R - 1; R for nodes that pad.
         graphs: their matrices.
-        count: R.
-        padded: how they are padded; ``None`` for one model.
+        num_graphs: R.
     """
 
     x: Tensor
     place: Tensor
     graphs: GraphsOfUnion
-    count: int
-    padded: Padded | None
+    num_graphs: int
 
 
 class GraphUnion(Inputs):
@@ -57,30 +55,36 @@ class GraphUnion(Inputs):
 
     def select(self, rows: Tensor) -> GraphChoice:
         """The features and matrices of these graphs."""
-        count = rows.shape[-1]
-        if rows.ndim == 1:
-            graphs, node, place = self.union.batch(rows)
-            return GraphChoice(self.x[node], place, graphs, count, None)
-        graphs, node, place = self.union.batches(rows)
-        padded = Padded(self.union.nodes[rows].sum(1).tolist(), node.shape[1])
-        return GraphChoice(self.x[node], place, graphs, count, padded)
+        take = self.union.batch if rows.ndim == 1 else self.union.batches
+        graphs, node, place = take(rows)
+        # Several times faster than indexing by a matrix.
+        x = self.x.index_select(0, node.flatten()).unflatten(0, node.shape)
+        return GraphChoice(x, place, graphs, rows.shape[-1])
 
     def apply(self, model: nn.Module, chosen: GraphChoice) -> Tensor:
         """The outputs at these graphs."""
-        x, place, graphs, count, padded = chosen
+        x, place, graphs, num_graphs = chosen
         if not isinstance(model, PeerModel):
             out: Tensor = model(x, graphs.edge_index, batch=place)
             return out
-        if padded is not None:
-            graphs = graphs.seen_by_one(place < count)
-        return model.forward_graphs(x, graphs, place, count)
+        if graphs.rows is not None:
+            graphs = graphs.seen_by_one(place < num_graphs)
+        return model.forward_graphs(x, graphs, place, num_graphs)
 
     def padded(self, chosen: GraphChoice) -> Padded | None:
         """The numbers of nodes."""
-        return chosen.padded
+        graphs = chosen.graphs
+        return None if graphs.rows is None else Padded(graphs.rows, graphs.num_nodes)
 
     def in_parts(self, rows: Tensor) -> Sequence[Tensor]:
         """The graphs (..., R) in parts of few enough nodes."""
-        nodes = self.union.nodes[rows].reshape(-1, rows.shape[-1]).sum(0)
-        _, counts = (nodes.cumsum(0) // _NODES).unique_consecutive(return_counts=True)
-        return rows.split(counts.tolist(), dim=-1) if len(nodes) else (rows,)
+        nodes = self.union.nodes[rows]
+        nodes = nodes if rows.ndim == 1 else nodes.sum(0)
+        starts: list[int] = []
+        held = 0
+        for number, size in enumerate(nodes.tolist()):
+            if number and held + size > _NODES:
+                starts.append(number)
+                held = 0
+            held += size
+        return rows.tensor_split(starts, dim=-1)

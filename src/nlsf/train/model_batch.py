@@ -86,8 +86,9 @@ class ModelBatch:
         def one(tensors: dict[str, Tensor], examples: Any) -> Any:
             return functional_call(self._applied, tensors, (examples,))
 
+        # What is no tensor is the same for all models.
         each = tree_map(lambda part: 0 if isinstance(part, Tensor) else None, chosen)
-        out: Tensor = vmap(one, in_dims=(0, each))(state, chosen)
+        out: Tensor = vmap(one, in_dims=(0, each))(dict(state), chosen)
         return out
 
     def _one_by_one(self, state: Mapping[str, Tensor], rows: Tensor, training: bool) -> Tensor:

@@ -31,18 +31,28 @@ class SharedBatchNorm(NodeBatchNorm):
 
     group: Group
 
-    def statistics(self, x: Tensor, inside: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """The number of rows of all processes, their mean, and their variance."""
-        count, mean, v = super().statistics(x, inside)
+    def forward(self, x: Tensor, inside: Tensor | None = None) -> Tensor:
+        """The batch, normalised; in evaluation by the running statistics."""
+        if not self.training:
+            return super().forward(x)
+        assert inside is None  # processes that share a training do not pad
+        x = x.movedim(1, -1)
+        v, mean = torch.var_mean(x, dim=tuple(range(x.ndim - 1)), correction=0)
+        count = torch.full_like(mean[:1], x.numel() / x.shape[-1])
         own, ranks = torch.cat([count, mean, v]), range(self.group.size)
         # A sum of rows that only one process fills gathers them.
         placed = torch.stack([own if k == self.group.rank else 0 * own.detach() for k in ranks])
         every: Tensor = _Sum.apply(placed, self.group)  # type: ignore[no-untyped-call]
         counts, (means, variances) = every[:, :1], every[:, 1:].chunk(2, dim=1)
-        total = counts.sum(0)
+        total = counts.sum()
         w = counts / total
         mean = (w * means).sum(0)
-        return total, mean, (w * (variances + (means - mean).square())).sum(0)
+        v = (w * (variances + (means - mean).square())).sum(0)
+        self.track(mean.detach(), (v * total / (total - 1)).detach())
+        y = (x - mean) * (v + self.eps).rsqrt()
+        if self.affine:
+            y = y * self.weight + self.bias
+        return y.movedim(-1, 1)
 
 
 def with_shared_norms(model: nn.Module, group: Group) -> nn.Module:

@@ -24,8 +24,8 @@ def test_two_steps_are_pairs_at_distance_two():
 def test_two_steps_are_computed_once():
     graph, _, _ = small_graph()
     other, _, _ = small_graph()
-    assert two_steps(graph) is two_steps(graph)
-    assert two_steps(graph) is not two_steps(other)
+    assert graph.derived(two_steps) is graph.derived(two_steps)
+    assert graph.derived(two_steps) is not other.derived(two_steps)
 
 
 def test_h2gcn_is_its_formula():

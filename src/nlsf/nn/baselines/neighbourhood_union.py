@@ -75,6 +75,9 @@ class GraphsOfUnion(Neighbourhood):
         whole: the union.
         node: (n,) or (M, n), the nodes.
         inside: of the same shape, which of them are no padding.
+
+    Attributes:
+        rows: how many nodes each of M models has; ``None`` for one batch.
     """
 
     def __init__(self, whole: Neighbourhood, node: Tensor, inside: Tensor) -> None:
@@ -82,6 +85,7 @@ class GraphsOfUnion(Neighbourhood):
         self.num_nodes, self.dtype = node.shape[-1], whole.dtype
         self._whole, self._node, self._inside = whole, node, inside
         self._known = {}
+        self.rows: list[int] | None = inside.sum(1).tolist() if inside.ndim == 2 else None
 
     def seen_by_one(self, inside: Tensor) -> GraphsOfUnion:
         """The same, as one of M models sees it inside of a `torch.func.vmap`.
@@ -98,6 +102,6 @@ class GraphsOfUnion(Neighbourhood):
         if build not in self._known:
             matrix = self._whole.derived(build)
             blocks = diagonal_blocks(matrix, self._node.flatten(), self._inside.flatten())
-            many = self._node.ndim == 2
-            self._known[build] = BlockSignal(blocks, len(self._node)) if many else blocks
+            alone = self.rows is None
+            self._known[build] = blocks if alone else BlockSignal(blocks, len(self._node))
         return self._known[build]
