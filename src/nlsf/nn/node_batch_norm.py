@@ -46,8 +46,7 @@ class NodeBatchNorm(nn.BatchNorm1d):
 class _Padded(torch.autograd.Function):
     """Normalised rows (M, n, C), means, unbiased variances, and what the gradient needs: (M, C).
 
-    A model at a time, in kernels that do all of it in two passes: with statistics as weighted sums,
-    GIN's training takes about three times as long.
+    A model at a time, in the kernels of ``nn.BatchNorm1d``, so that the numbers are its own.
     """
 
     @staticmethod

@@ -57,7 +57,7 @@ class GraphUnion(Inputs):
         """The features and matrices of these graphs."""
         take = self.union.batch if rows.ndim == 1 else self.union.batches
         graphs, node, place = take(rows)
-        # Several times faster than indexing by a matrix.
+        # For rows of a matrix, faster than indexing.
         x = self.x.index_select(0, node.flatten()).unflatten(0, node.shape)
         return GraphChoice(x, place, graphs, rows.shape[-1])
 
