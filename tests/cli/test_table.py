@@ -89,13 +89,14 @@ def test_progress_is_not_in_what_is_piped(run):
     assert "cell 1 of 4" in done.stderr
 
 
-def test_rows_and_columns_are_chosen_by_label_or_model(run, tmp_path):
-    both = VALUE.replace("Value NLSF", "att(ind(L), val(N))")
+@pytest.mark.parametrize("label", ["att(ind(L), val(N))", "on [X, A]"])
+def test_rows_and_columns_are_chosen_by_label_or_model(run, tmp_path, label):
+    both = VALUE.replace("Value NLSF", label)
     (tmp_path / "experiments" / "small.toml").write_text(experiment(DATA, GCN, both))
     for chosen, labels in (
         ("gcn", ["GCN"]),
-        ("att(ind(L), val(N)), GCN", ["GCN", "att(ind(L), val(N))"]),
-        ("value", ["att(ind(L), val(N))"]),
+        (f"{label}, GCN", ["GCN", label]),
+        ("value", [label]),
     ):
         done = run("small", "-f", "csv", "-m", chosen)
         rows = csv.DictReader(io.StringIO(done.stdout))

@@ -269,12 +269,12 @@ def _cells(count: int) -> str:
 
 
 def _names(text: str | None) -> list[str] | None:
-    """The names between commas; a comma in parentheses is part of a name."""
+    """The names between commas; a comma in parentheses or brackets is part of a name."""
     if text is None:
         return None
     names, depth = [""], 0
     for character in text:
-        depth += {"(": 1, ")": -1}.get(character, 0)
+        depth += (character in "([") - (character in ")]")
         if character == "," and depth == 0:
             names.append("")
         else:
