@@ -17,10 +17,8 @@ ReadoutName: TypeAlias = Literal["mean", "sum", "max", "lp", "rms"]
 class Readout(nn.Module):
     r"""Mean, sum, maximum or norm over the nodes of each graph, channel by channel.
 
-    ====  ===========================================================
-    lp    :math:`(\sum_n |y_n|^p)^{1/p}`, or with 1/N before the sum
-    rms   :math:`(\frac{1}{N} \sum_n |y_n|^2)^{1/2}`
-    ====  ===========================================================
+    - ``lp``: :math:`(\sum_n |y_n|^p)^{1/p}`, or with 1/N before the sum
+    - ``rms``: :math:`(\frac{1}{N} \sum_n |y_n|^2)^{1/2}`
 
     Args:
         name: which of them.

@@ -23,12 +23,11 @@ _MAX_PARAMETERS = 20_000_000
 class Response(nn.Module):
     r"""The response :math:`\Psi` of a filter, around its linear start :math:`h_0`.
 
-    ===========  ================================================================================
-    diagonal     :math:`\mathbb{R}^{B d} \to \mathbb{R}^{B d}` (App. C.1)
-    bandwise     :math:`\gamma_j`, one a band, which sees only the norms of its own band (App. F.6)
-    full         :math:`\mathbb{R}^{B d} \to \mathbb{R}^{B d \times B d'}` (Eq. 4 and 5)
-    constant     free numbers instead of a network: a linear filter, the control for all others
-    ===========  ================================================================================
+    - ``diagonal``: :math:`\mathbb{R}^{B d} \to \mathbb{R}^{B d}` (App. C.1)
+    - ``bandwise``: :math:`\gamma_j`, one a band, which sees only the norms of its own band (App.
+      F.6)
+    - ``full``: :math:`\mathbb{R}^{B d} \to \mathbb{R}^{B d \times B d'}` (Eq. 4 and 5)
+    - ``constant``: free numbers instead of a network: a linear filter, the control for all others
 
     The diagonal and bandwise forms are by default *multiplicative*, :math:`h_0 (1 + \Psi(c))`, with
     a last layer of zeros, and *shared*: one network sees the norms of one channel at a time. That

@@ -18,16 +18,14 @@ _NAMES = ("all-pass", "heat", "ppr", "high-pass", "walk", "random")
 class Start:
     r"""The gain :math:`h_0(\lambda)` of each band before training.
 
-    ==========  ====================================================================================
-    all-pass    :math:`1`
-    heat        :math:`e^{-t \lambda}`
-    ppr         :math:`1 / (1 + t \lambda)`
-    high-pass   :math:`t \lambda / (1 + t \lambda)`
-    walk        :math:`\min(|1 - \lambda|, 1)^t`, on N a random walk of t steps: both ends of the
-                spectrum pass, and a gap is left around 1, where nodes with equal neighbourhoods
-                that are no neighbours have their differences
-    random      none: the response starts as a random network
-    ==========  ====================================================================================
+    - ``all-pass``: :math:`1`
+    - ``heat``: :math:`e^{-t \lambda}`
+    - ``ppr``: :math:`1 / (1 + t \lambda)`
+    - ``high-pass``: :math:`t \lambda / (1 + t \lambda)`
+    - ``walk``: :math:`\min(|1 - \lambda|, 1)^t`, on N a random walk of t steps: both ends of the
+      spectrum pass, and a gap is left around 1, where nodes with equal neighbourhoods that are no
+      neighbours have their differences
+    - ``random``: none: the response starts as a random network
 
     Args:
         name: which of them.

@@ -21,13 +21,11 @@ _graphs = Memo(16)
 class Neighbourhood:
     r"""The matrices of a graph, each built when it is first asked for.
 
-    ==========  ============================================================================
-    adjacency   :math:`A`
-    gcn         :math:`\tilde D^{-1/2} (A + I) \tilde D^{-1/2}`
-    sym         :math:`D^{-1/2} A D^{-1/2}`, so that :math:`N = I -` this
-    row         :math:`D^{-1} A`, the mean over neighbours
-    row-loops   :math:`\tilde D^{-1} (A + I)`, the mean over neighbours and the node itself
-    ==========  ============================================================================
+    - ``adjacency``: :math:`A`
+    - ``gcn``: :math:`\tilde D^{-1/2} (A + I) \tilde D^{-1/2}`
+    - ``sym``: :math:`D^{-1/2} A D^{-1/2}`, so that :math:`N = I -` this
+    - ``row``: :math:`D^{-1} A`, the mean over neighbours
+    - ``row-loops``: :math:`\tilde D^{-1} (A + I)`, the mean over neighbours and the node itself
 
     An isolated node has a row of zeros (of itself alone, with loops). Products have a gradient for
     the signal, and `torch.func.vmap` over signals is one product.

@@ -16,14 +16,12 @@ ParameterGroup: TypeAlias = Literal["encoder", "psi", "decoder"]
 def parameter_groups(model: nn.Module) -> dict[str, ParameterGroup]:
     r"""The group of every parameter, by name, for optimisers that treat them differently.
 
-    ========  ================================================================================
-    encoder   what stands before the filters: the ``encoder`` of a model, and the linear map in
-              front of the norms of a `GraphNLSF`
-    psi       the responses :math:`\Psi`, the scores of an attention, and the ``coefficients`` of
-              a peer's filter
-    decoder   all else: linear maps after the filters, decoder, head. The network of a `GraphNLSF`
-              belongs here: it is most of that model, and not a correction of a linear filter
-    ========  ================================================================================
+    - ``encoder``: what stands before the filters: the ``encoder`` of a model, and the linear map in
+      front of the norms of a `GraphNLSF`
+    - ``psi``: the responses :math:`\Psi`, the scores of an attention, and the ``coefficients`` of a
+      peer's filter
+    - ``decoder``: all else: linear maps after the filters, decoder, head. The network of a
+      `GraphNLSF` belongs here: it is most of that model, and not a correction of a linear filter
     """
     prefixes: dict[str, ParameterGroup] = {"encoder.": "encoder"}
     for path, part in model.named_modules():
