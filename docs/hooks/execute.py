@@ -52,21 +52,24 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         except (Exception, SystemExit) as error:
             raise PluginError(f"{source}: this block failed:\n{code}\n{_story(error)}") from error
 
-    with _own_folder():
+    with _own_folder(Path(source).stem):
         return _BLOCK.sub(block, markdown)
 
 
 @contextlib.contextmanager
-def _own_folder() -> Iterator[None]:
+def _own_folder(name: str) -> Iterator[None]:
     """An empty working folder, with a cache in it, so that a page neither finds nor leaves any."""
     import torch
 
     before = os.environ.copy()
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        os.environ |= {"NLSF_CACHE": f"{folder}/.cache", "COLUMNS": "88", "NO_COLOR": "1"}
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent, name)
+        folder.mkdir()
+        os.environ |= {"NLSF_CACHE": f"{parent}/cache", "COLUMNS": "88", "NO_COLOR": "1"}
         torch.manual_seed(0)
         try:
-            yield
+            with contextlib.chdir(folder):
+                yield
         finally:
             os.environ.clear()
             os.environ.update(before)

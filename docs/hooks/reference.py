@@ -38,8 +38,18 @@ PACKAGES = (
 
 def on_files(files: Files, *, config: MkDocsConfig) -> None:
     """Adds the page of every package."""
+    pages = {"index": overview(), **{package: page_of(package) for package in PACKAGES}}
+    for name, content in pages.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=content))
+
+
+def overview() -> str:
+    """The first page: what each package is for."""
+    rows = ["| package | what |", "|---|---|"]
     for package in PACKAGES:
-        files.append(File.generated(config, f"reference/{package}.md", content=page_of(package)))
+        first = (import_module(package).__doc__ or "").split("\n\n")[0].replace("\n", " ")
+        rows.append(f"| [`{package}`]({package}.md) | {first} |")
+    return "# Reference\n\nEverything that the packages export, from the docstrings.\n\n" + "\n".join(rows)
 
 
 def page_of(package: str) -> str:
