@@ -1,6 +1,7 @@
 # Two commands do everything on a machine that has Python 3.11 and make:
 #   make run    set up, then train a model on an embedded data set
 #   make test   set up, then lint, types and the whole test suite
+# make docs builds the documentation, which make test does too.
 SHELL  := /bin/sh
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
 VENV   ?= .venv
@@ -11,12 +12,13 @@ JOBS   ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # One thread a process: the tests run in $(JOBS) processes, which would fight over the cores.
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: run test lint types pytest format clean help
+.PHONY: run test lint types pytest docs format clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run     set up, train a model on the embedded digits graph, write its report page"
 	@echo "make test    set up, then lint, types and all tests (set NLSF_DATA for the tests on real data)"
+	@echo "make docs    build the documentation, tutorials executed, into site/index.html"
 	@echo "make format  rewrite the sources in the project's style"
 	@echo "make clean   remove the environment and all caches"
 
@@ -40,6 +42,12 @@ pytest: $(STAMP)
 	@$(THREADS) $(BIN)/python -m pytest -q -n $(JOBS) --doctest-modules \
 	  || { echo "A test failed: its name stands above. Run it alone with '$(BIN)/pytest -k NAME'."; exit 1; }
 
+docs: $(STAMP)
+	@echo "==> documentation"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet \
+	  || { echo "The page that failed, or the warning, stands above."; exit 1; }
+	@echo "Open site/index.html."
+
 format: $(STAMP)
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
@@ -56,4 +64,4 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist site

@@ -3,8 +3,9 @@
 Blocks marked ``python`` run in order, in one namespace and one empty folder a page. Below each come
 its printed lines and the value of its last line: text, the HTML with which an object shows itself
 in a notebook, a Matplotlib figure as a picture, or the path of an HTML page, which is then part of
-the site. Lines ``$ nlsf ...`` of a ``console`` block are run as the command line runs them. Blocks
-with another mark, ``sh`` for example, are only shown. An error anywhere ends the build.
+the site. Of a block marked ``python hidden`` only these are shown. Lines ``$ nlsf ...`` of a
+``console`` block are run as the command line runs them. Blocks with another mark, ``sh`` for
+example, are only shown. An error anywhere ends the build.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-_BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"^```(python|python hidden|console)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL
+)
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -48,7 +51,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         try:
             if kind == "console":
                 return f"```console\n{_commands(code)}```"
-            return match[0] + _result(*_run(code, source, namespace), keep)
+            result = _result(*_run(code, source, namespace), keep)
+            return result if kind == "python hidden" else f"{match[0]}{result}"
         except (Exception, SystemExit) as error:
             raise PluginError(f"{source}: this block failed:\n{code}\n{_story(error)}") from error
 
@@ -104,7 +108,7 @@ def _result(printed: str, value: Any, keep: Callable[[str, bytes], str]) -> str:
     parts = [f"```text\n{printed.rstrip()}\n```"] if printed.strip() else []
     if isinstance(value, Path) and value.suffix == ".html":
         name = keep(value.name, value.read_bytes())
-        parts.append(f"[{value.name}: open the page]({name}){{ target=_blank }}")
+        parts.append(f"[Open {value.name}]({name}){{ target=_blank }}")
     elif hasattr(value, "savefig"):
         drawn = io.BytesIO()
         value.savefig(drawn, format="svg", metadata={"Date": None})

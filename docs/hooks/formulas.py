@@ -29,8 +29,10 @@ def on_page_content(content: str, *, page: Page, **_: object) -> str:
 def mathml(escaped: str, where: str, display: str = "inline") -> str:
     """One formula; LaTeX that is not understood is an error, not a hole in the page."""
     latex = html.unescape(escaped).strip()
-    # The converter does not know bars of a given size: bars without one do.
-    plain = re.sub(r"\\[Bb]ig[lr]?\s*(?=\\[lr]?[Vv]ert)", "", latex)
+    # The converter knows brackets that grow by themselves better than those of a given size.
+    plain = re.sub(r"\\[Bb]igg?l(?![A-Za-z])", r"\\left", latex)
+    plain = re.sub(r"\\[Bb]igg?r(?![A-Za-z])", r"\\right", plain)
+    plain = re.sub(r"\\[Bb]igg?(?![A-Za-z])", "", plain)
     if r"\\" in plain and r"\begin" not in plain:
         plain = rf"\begin{{gathered}}{plain}\end{{gathered}}"
     try:

@@ -11,6 +11,7 @@ import sys
 import textwrap
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import griffe
@@ -49,7 +50,10 @@ def overview() -> str:
     for package in PACKAGES:
         first = (import_module(package).__doc__ or "").split("\n\n")[0].replace("\n", " ")
         rows.append(f"| [`{package}`]({package}.md) | {first} |")
-    return "# Reference\n\nEverything that the packages export, from the docstrings.\n\n" + "\n".join(rows)
+    return (
+        "# Reference\n\nEverything that the packages export, from the docstrings.\n\n"
+        + "\n".join(rows)
+    )
 
 
 def page_of(package: str) -> str:
@@ -59,7 +63,9 @@ def page_of(package: str) -> str:
     for name, path in sorted(exported(package).items(), key=lambda item: item[0].lower()):
         if path not in _on_earlier_pages(package):
             # The heading is what one imports; the definition may lie in a file of the package.
-            parts.append(f"::: {path}\n    options:\n      heading: {name}\n      toc_label: {name}")
+            parts.append(
+                f"::: {path}\n    options:\n      heading: {name}\n      toc_label: {name}"
+            )
     return "\n\n".join(parts)
 
 
@@ -96,7 +102,7 @@ def _definition(package: ModuleType, name: str) -> str:
     for other, module in sorted(sys.modules.items()):
         if other.startswith(package.__name__) and vars(module).get(name) is value:
             source = getattr(module, "__file__", None)
-            if source and assigned.search(open(source).read()):
+            if source and assigned.search(Path(source).read_text()):
                 return f"{other}.{name}"
     raise LookupError(f"{package.__name__}.{name} is exported, but defined nowhere.")
 
