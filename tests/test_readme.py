@@ -1,4 +1,4 @@
-"""The README's Python runs as it stands there."""
+"""The README's Python runs as it stands there, and its links lead somewhere."""
 
 import re
 from pathlib import Path
@@ -11,3 +11,11 @@ def test_python_blocks_run():
     assert blocks
     for block in blocks:
         exec(compile(block, str(README), "exec"), {})
+
+
+def test_links_lead_somewhere():
+    for path in (README, README.with_name("CONTRIBUTING.md"), README.parent / "examples/README.md"):
+        links = re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text())
+        local = [link for link in links if not link.startswith("http")]
+        assert [link for link in local if not (path.parent / link).exists()] == []
+        assert local or path.stem == "CONTRIBUTING"

@@ -121,7 +121,9 @@ def _places() -> dict[str, str]:
 
 def markdown_of(docstring: str) -> str:
     """A docstring in the Markdown that mkdocstrings reads."""
-    text = re.sub(r"^( *)\.\. math::\n((?:\1 +.*\n?|\n(?=\1 ))+)", _formula, docstring, flags=re.M)
+    text = re.sub(
+        r"^( *)\.\. math::( .*\n|\n(?:\1 +.*\n?|\n(?=\1 ))+)", _formula, docstring, flags=re.M
+    )
     text = re.sub(r"^( *)\.\. code-block:: (\w+)\n\n((?:\1 +.*\n?|\n)+)", _code, text, flags=re.M)
     text = re.sub(r":math:`([^`]+)`", r"$\1$", text)
     text = re.sub(r"^( *)Example:$", r"\1Examples:", text, flags=re.MULTILINE)

@@ -6,9 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
-from mkdocs.plugins import PluginCollection
 from mkdocs.structure.files import Files
 
 HOOK = Path(__file__).parents[2] / "docs" / "hooks" / "execute.py"
@@ -31,10 +29,8 @@ def shown(hook):
         page = SimpleNamespace(
             meta={"execute": execute}, file=SimpleNamespace(src_uri="howto/page.md")
         )
-        config = MkDocsConfig()
-        config["site_dir"] = "site"
-        config["plugins"] = PluginCollection()
-        config["use_directory_urls"] = False
+        plugins = SimpleNamespace(_current_plugin="execute")
+        config = SimpleNamespace(site_dir="site", use_directory_urls=False, plugins=plugins)
         return hook.on_page_markdown(markdown, page=page, config=config, files=files)
 
     run.files = files
