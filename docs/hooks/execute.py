@@ -69,7 +69,7 @@ def _own_folder(name: str) -> Iterator[None]:
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent, name)
         folder.mkdir()
-        os.environ |= {"NLSF_CACHE": f"{parent}/cache", "COLUMNS": "88", "NO_COLOR": "1"}
+        os.environ |= {"NLSF_CACHE": f"{parent}/cache", "COLUMNS": "80", "NO_COLOR": "1"}
         torch.manual_seed(0)
         try:
             with contextlib.chdir(folder):
