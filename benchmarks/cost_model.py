@@ -199,14 +199,16 @@ def block_rows(machine, p, machines, mesh=False):
     share = replace(p, nodes=p.nodes / machines, edges=p.edges / machines)
     others = min(2, machines - 1) if mesh else machines - 1
     received = share.signal * others
-    # The operand of a product are the rows of all nodes; every term is added to all bands.
+    # The operand of a product are the rows of all nodes. A task changes nothing that it is given:
+    # with every term it writes new bands.
     one = product(machine, p.nodes, share.entries, p.features, p.number)
-    sums = (1 + 2 * p.bands) * share.signal / machine.stream / machine.threads
+    sums = (1 + 2 * p.bands) * share.signal / machine.stream
+    sums += (2 + p.bands) * share.signal / machine.fresh
     # One scheduler hands out two tasks a block and step.
     waits = received / machine.network + (2 * machines * machine.task if machines > 1 else 0)
     operator = (INDEX + p.number) * share.entries
     return {
-        "work": p.order * (one + sums),
+        "work": p.order * (one + sums / machine.threads),
         "waits": p.order * waits,
         "received": received,
         "memory": operator + share.signal * (2 * p.bands + 5) + received,
