@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
 
 from nlsf.cluster import block_rows as blocks
-from nlsf.data import preferential_attachment, random_geometric
-from nlsf.spectral import DyadicBands, Projector, laplacian, partial_eigh
+from nlsf.data import block_model, preferential_attachment, random_geometric
+from nlsf.spectral import laplacian
 from nlsf.spectral.chebyshev import ScaledOperator
 from nlsf.testing.graphs import complete, star, torus
 
@@ -74,30 +73,19 @@ class TestReferences:
         assert solver_table.hopeless("torus", 3_000, "LOBPCG", rows) is None
         assert solver_table.hopeless("geometric", 20_000, "LOBPCG", rows) is None
 
+    @pytest.mark.parametrize("order", [60, 600])
     @pytest.mark.parametrize(
         "graph",
-        [star(40), torus(5, 8), complete(12), preferential_attachment(150, 1)],
-        ids=["star", "torus", "complete", "tree"],
+        [star(40), torus(5, 8), complete(12), preferential_attachment(150, 1), block_model(80)],
+        ids=["star", "torus", "complete", "tree", "block model"],
     )
-    def test_projections_by_twins_are_those_by_eigenvectors(self, graph):
+    def test_sharp_projections_are_as_near_as_they_say(self, graph, order):
         shift = laplacian(graph, normalization="sym", self_loops=True)
-        bands = DyadicBands(S=4)
         x = torch.randn(shift.num_nodes, 3, dtype=torch.float64)
-        exact = Projector(partial_eigh(shift, bands=bands), bands, complement=False)
-        edges = bands.edges(ScaledOperator.of(shift).bandwidth).numpy() + 1e-9
-        found = polynomial_bands.exact_projections(shift.matrix, x.numpy(), edges)
-        wanted = torch.stack(list(exact.projections(x))).numpy()
-        np.testing.assert_allclose(found, wanted, atol=1e-10)
-
-    def test_twins_have_equal_rows(self):
-        leaves = polynomial_bands.twins(sparse.csr_array(_star(6)))
-        assert sorted(np.bincount(leaves).tolist()) == [1, 5]
-
-
-def _star(n):
-    A = np.zeros((n, n))
-    A[0, 1:] = A[1:, 0] = 1
-    return A
+        exact, none = polynomial_bands.exact_projections(shift, x)
+        sharp, bound = polynomial_bands.sharp_projections(shift, x, order)
+        assert none == 0.0
+        assert (sharp - exact).norm() / x.norm() <= bound + 1e-6
 
 
 class TestCosts:
