@@ -46,8 +46,9 @@ def test_tables_are_made_from_rows(page, table):
 
 def test_ours_has_no_wrong_eigenvalue_in_the_table_of_solvers():
     rows = solver_table.read()
-    known = {(family, n) for family, n, solver in rows if solver == "reference"}
-    assert known
+    alone = solver_table.ALONE
+    known = [c[:2] for c, row in rows.items() if c[2] == "reference" and row["known"] != alone]
+    assert len(known) >= len(solver_table.FAMILIES)
     for family, n in known:
         true, ours = (rows[family, n, solver] for solver in ("reference", "partial_eigh"))
         assert solver_table.missed(ours, true["values"]) == 0
