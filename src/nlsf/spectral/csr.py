@@ -11,9 +11,23 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from nlsf.errors import GraphError
+
+_LARGEST = 2**31 - 1
+"""What the indices of PyTorch's sparse products can count to."""
+
 
 def csr_tensor(matrix: sparse.csr_array, values: NDArray[Any] | None = None) -> Tensor:
-    """A CSR matrix as a sparse tensor that shares its values, or others at the same places."""
+    """A CSR matrix as a sparse tensor that shares its values, or others at the same places.
+
+    Raises:
+        GraphError: for more entries than its indices can count.
+    """
+    if matrix.nnz > _LARGEST:
+        raise GraphError(
+            f"The operator has {matrix.nnz:,} entries, and one process can multiply with at most "
+            f"{_LARGEST:,}: take a graph with fewer edges."
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "CSR support is in beta"
         return torch.sparse_csr_tensor(
