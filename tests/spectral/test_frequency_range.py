@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from nlsf.spectral import adjacency, laplacian, magnetic_laplacian
+from nlsf.spectral import adjacency, laplacian, magnetic_laplacian, partial_eigh, spectrum_end
 from nlsf.spectral import frequency_range as module
 from nlsf.spectral.frequency_range import frequency_range
 from nlsf.testing.graphs import disjoint, hostile_graphs, star, tiny_graphs, torus
@@ -27,12 +27,12 @@ def test_the_ends_and_their_bounds(name, monkeypatch):
     for shift in operators(GRAPHS[name]):
         sign = 1 if shift.order == "ascending" else -1
         values = np.sort(sign * np.linalg.eigvalsh(shift.to_dense().numpy()))
-        monkeypatch.setattr(module, "SHARP", 10**9)
+        monkeypatch.setattr(spectrum_end, "SHARP", 10**9)
         low, far = frequency_range(shift)
         if len(values):
             assert far == pytest.approx(values[-1], abs=1e-8 * shift.scale)
         monkeypatch.setattr(module, "DENSE_LIMIT", 0)
-        monkeypatch.setattr(module, "SHARP", 0)
+        monkeypatch.setattr(spectrum_end, "SHARP", 0)
         outer_low, outer_far = frequency_range(shift)
         monkeypatch.undo()
         # Bounds lie outside, and not far.
@@ -40,3 +40,16 @@ def test_the_ends_and_their_bounds(name, monkeypatch):
         assert outer_low - rounding <= low
         assert far <= outer_far + rounding
         assert outer_far - outer_low <= 1.05 * width + rounding
+
+
+@pytest.mark.parametrize("name", ["large torus", "many stars"])
+def test_leading_eigenpairs_beside_a_bound_on_the_last(name, monkeypatch):
+    for shift in operators(GRAPHS[name]):
+        exact = partial_eigh(shift, 9, dense_limit=5)
+        monkeypatch.setattr(spectrum_end, "SHARP", 0)
+        bounded = partial_eigh(shift, 9, dense_limit=5)
+        monkeypatch.undo()
+        np.testing.assert_allclose(bounded.values, exact.values, atol=1e-9 * shift.scale)
+        sign = 1 if shift.order == "ascending" else -1
+        beyond = sign * (bounded.far - exact.far)
+        assert -1e-9 * shift.scale <= beyond <= 0.05 * abs(exact.far - float(exact.values[0]))

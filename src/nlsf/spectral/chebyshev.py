@@ -9,8 +9,9 @@ from scipy import sparse
 from torch import Tensor
 
 from nlsf.spectral.csr import csr_tensor
-from nlsf.spectral.frequency_range import SHARP, frequency_range
+from nlsf.spectral.frequency_range import frequency_range
 from nlsf.spectral.shift import ShiftOperator
+from nlsf.spectral.spectrum_end import SHARP
 
 _MARGIN = 1e-6
 """By how much the axis is longer than the spectrum: more than the ends and float32 are off."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from nlsf.errors import BandError, NumericalWarning, SpectrumError
+from nlsf.errors import BandError, SpectrumError
 from nlsf.spectral.bands import Bands
 from nlsf.spectral.cache import CacheArgument, SpectrumCache
 from nlsf.spectral.components import Union, by_size, connected_components, solve_dense
@@ -20,8 +18,9 @@ from nlsf.spectral.large_components import with_large
 from nlsf.spectral.request import EigenRequest
 from nlsf.spectral.shift import ShiftOperator
 from nlsf.spectral.spectrum import Spectrum, eigenspace_ids
+from nlsf.spectral.spectrum_end import extreme_eigenvalue, spectrum_end
 
-SOLVER_VERSION = 2
+SOLVER_VERSION = 3
 """Part of the cache key: raise it when the same request may give other numbers."""
 
 DENSE_LIMIT = 600
@@ -109,7 +108,7 @@ def _solve(request: EigenRequest) -> Spectrum:
     pieces = [solve_dense(request.low, nodes, kernel=request.kernel) for nodes in by_size(dense)]
 
     if large:
-        far = extreme_eigenvalue(request, "LA")
+        far = spectrum_end(request, "LA")
         known = request.bounds[0] >= 0 or not demand.is_cut
         cut = _cut(request, 0.0 if known else extreme_eigenvalue(request, "SA"), far)
         union = with_large(request, pieces, large, nullity, cut)
@@ -169,36 +168,6 @@ def _needed(union: Union, request: EigenRequest, nullity: int, cut: float | None
         mean = np.bincount(spaces, weights=values) / np.bincount(spaces)
         last = np.flatnonzero(mean <= (0.0 if cut is None else cut) + request.gap).max(initial=-1)
     return int((spaces <= last).sum())
-
-
-def extreme_eigenvalue(request: EigenRequest, which: str) -> float:
-    """The largest (LA) or smallest (SA) eigenvalue, or the bound on it where Lanczos fails."""
-    matrix = request.low
-    n = matrix.shape[0]
-    v0 = np.random.default_rng(request.seed).standard_normal(n).astype(matrix.dtype)
-    for ncv in (20, 80):
-        try:
-            (value,) = eigsh(
-                matrix,
-                k=1,
-                which=which,
-                v0=v0,
-                ncv=min(ncv, n),
-                tol=1e-8,
-                maxiter=300,
-                return_eigenvectors=False,
-            )
-            return float(value)
-        except ArpackNoConvergence:
-            continue
-    bound = request.bounds[1 if which == "LA" else 0]
-    warnings.warn(
-        f"The extreme eigenvalue of {request.shift.name} did not converge; its bound {bound:.6g} "
-        "is used in its place.",
-        NumericalWarning,
-        stacklevel=2,
-    )
-    return bound
 
 
 def _residuals(

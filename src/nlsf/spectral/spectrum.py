@@ -23,7 +23,8 @@ class Spectrum:
         values: (k,), float64 always, leading first.
         vectors: (N, k), orthonormal columns, real or complex.
         residuals: (k,), :math:`\|\Delta v_i - \lambda_i v_i\|_2`.
-        far: the eigenvalue at the other end of the spectrum, known even when k < N.
+        far: the eigenvalue at the other end of the spectrum, known even when k < N; from
+            50,000 nodes on, where it is not computed, a bound a few hundredths outside of it.
         reach: every eigenpair with a frequency up to this one is here; infinite when all are.
         gap_tol: absolute distance below which two eigenvalues count as equal.
         trace: the sum of *all* N eigenvalues, known even when k < N.
