@@ -53,6 +53,31 @@ def npz_that_is_text(folder):
     return lambda: open_dataset(folder / "graph.npz")
 
 
+def changed_member(folder, old, new):
+    """The archive with other bytes in the header of its edges, and a checksum that is right."""
+    run = npz(folder)
+    path = folder / "graph.npz"
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    assert len(old) == len(new)
+    assert members["edges.npy"].count(old) == 1
+    members["edges.npy"] = members["edges.npy"].replace(old, new)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return run
+
+
+@CASES.case(FormatError, "not a whole .npz archive (reading 'edges')")
+def npz_header_that_never_ends(folder):
+    return changed_member(folder, b"}", b"{")
+
+
+@CASES.case(FormatError, "not a whole .npz archive (reading 'edges')")
+def npz_shape_beyond_64_bits(folder):
+    return changed_member(folder, b"(3, 2), }" + b" " * 20, b"(" + b"9" * 24 + b",)} ")
+
+
 @CASES.case(FormatError, "'edges' holds Python objects")
 def npz_of_objects(folder):
     return npz(folder, edges=np.array([Evil()], dtype=object))
@@ -170,6 +195,16 @@ def npz_training_without_label(folder):
 @CASES.case(FormatError, "the weight of edge 2 is nan; weights must be positive")
 def npz_nan_weight(folder):
     return npz(folder, edge_weight=np.array([1, 1, np.nan]))
+
+
+@CASES.case(FormatError, "the weight of edge 1 is 1e+300; weights must be positive and finite")
+def npz_weight_that_does_not_fit_32_bits(folder):
+    return npz(folder, edge_weight=np.array([1, 1e300, 1]))
+
+
+@CASES.case(FormatError, "the weight of edge 0 is 1e-300; weights must be positive")
+def npz_weight_that_vanishes_in_32_bits(folder):
+    return npz(folder, edge_weight=np.array([1e-300, 1, 1]))
 
 
 @CASES.case(FormatError, "has the weights 1 and 2; an undirected edge has one")

@@ -115,6 +115,19 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
     assert files(tmp_path) == []
 
 
+def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path):
+    old, new = tmp_path / f".{'a' * 16}-x1", tmp_path / f".{'b' * 16}-x2"
+    other = tmp_path / ".notes"
+    for path in (old, new, other):
+        path.touch()
+    for path in (old, other):
+        os.utime(path, (0, 0))
+    partial_eigh(SHIFT, k=2, cache=tmp_path)
+    assert not old.exists()
+    assert new.exists()  # it may be of a process that is writing
+    assert other.exists()
+
+
 WRITER = """
 import warnings
 warnings.simplefilter("error")

@@ -85,6 +85,16 @@ def test_a_chosen_folder_may_be_empty_but_not_used(tmp_path):
         RunFolder.create_at(path)
 
 
+def test_a_chosen_folder_may_hold_half_of_the_settings_of_a_killed_run(tmp_path):
+    half = tmp_path / ".config.toml-0123456789ab.tmp"
+    half.write_text("epo")
+    folder = RunFolder.create_at(tmp_path)
+    with folder.lock():
+        folder.write_config("epochs = 3\n")
+    assert not half.exists()
+    assert folder.read_config() == "epochs = 3\n"
+
+
 def test_a_chosen_folder_with_other_things_is_refused(tmp_path):
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(ConfigError, match="is not empty: choose another --output"):

@@ -183,11 +183,14 @@ def _weighted(
             f"{source}: the weights have the shape {weight.shape} and the type {weight.dtype}; "
             f"expected one number for each of the {ends.shape[1]} edges."
         )
-    bad = ~(np.isfinite(weight) & (weight > 0))
+    with np.errstate(over="ignore", under="ignore"):
+        kept = weight.astype(np.float32)
+    bad = ~(np.isfinite(kept) & (kept > 0))
     if bad.any():
         edge = int(bad.argmax())
         raise FormatError(
-            f"{source}: the weight of edge {edge} is {weight[edge]}; weights must be positive."
+            f"{source}: the weight of edge {edge} is {weight[edge]}; weights must be positive and "
+            "finite in 32 bits."
         )
     try:
         return undirected_weighted(ends[0], ends[1], weight, num_nodes)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,9 @@ from nlsf.spectral.spectrum import Spectrum
 
 _TENSORS = ("values", "vectors", "residuals")
 _FIELDS = ("far", "reach", "gap_tol", "trace", "nullity", "name", "order", "solver")
+_TEMPORARY = ".????????????????-*"
+# No file takes a day to write, so its process is no more.
+_ABANDONED_SECONDS = 86_400.0
 
 
 class SpectrumCache:
@@ -116,6 +120,7 @@ class SpectrumCache:
             "sha256": _digest(tensors, json.dumps(fields)),
         }
         self.root.mkdir(parents=True, exist_ok=True)
+        self._remove_abandoned()
         handle, temporary = tempfile.mkstemp(dir=self.root, prefix=f".{key[:16]}-")
         os.close(handle)
         try:
@@ -124,6 +129,16 @@ class SpectrumCache:
         finally:
             Path(temporary).unlink(missing_ok=True)
         return self.path(key)
+
+    def _remove_abandoned(self) -> None:
+        """Removes what processes that were killed while they wrote have left."""
+        oldest = time.time() - _ABANDONED_SECONDS
+        for path in self.root.glob(_TEMPORARY):
+            try:
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+            except FileNotFoundError:  # another process was faster
+                continue
 
 
 CacheArgument: TypeAlias = Union[bool, str, "os.PathLike[str]", SpectrumCache, None]

@@ -76,8 +76,10 @@ class RunFolder:
                 f"{path} holds a run already: continue it with --resume {path}, or choose another "
                 "--output."
             )
-        # A run that failed before it wrote anything leaves its lock, which is no reason to refuse.
-        if any(entry.name != ".lock" for entry in path.iterdir()):
+        # A run that ended before it wrote anything leaves its lock, or half of its settings under
+        # a temporary name, which is no reason to refuse.
+        begun = (entry.name == ".lock" or entry.match(TEMPORARY) for entry in path.iterdir())
+        if not all(begun):
             raise ConfigError(f"{path} is not empty: choose another --output.")
         return folder
 

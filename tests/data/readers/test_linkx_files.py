@@ -1,5 +1,7 @@
 """The readers whose real files are large: on small files in the same formats."""
 
+import zipfile
+
 import numpy as np
 import pytest
 import torch
@@ -115,3 +117,17 @@ def test_wiki_runs_nothing(pages, capsys):
     with pytest.raises(FormatError, match=r"wiki_edges2M\.pt does not hold a tensor alone"):
         wiki.read(find("Wiki"), pages)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.filterwarnings("default")
+def test_wiki_refuses_what_only_makes_its_reader_warn(pages):
+    with zipfile.ZipFile(pages[0]) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    (name,) = [name for name in members if name.endswith("data.pkl")]
+    assert members[name][:2] == b"\x80\x02"
+    members[name] = b"\x80\x1a" + members[name][2:]
+    with zipfile.ZipFile(pages[0], "w") as archive:
+        for member, data in members.items():
+            archive.writestr(member, data)
+    with pytest.raises(FormatError, match="does not hold a tensor alone, or is damaged"):
+        wiki.read(find("Wiki"), pages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,9 +46,11 @@ def read(entry: Entry, paths: Sequence[Path]) -> Dataset:
 def _tensor(path: Path) -> Tensor:
     """A tensor from a file of ``torch.save``; mapped where the format allows it."""
     try:
-        found = torch.load(
-            path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path)
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of what no writer of tensors writes
+            found = torch.load(
+                path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path)
+            )
     # A damaged file makes the reader stumble in any way; a malicious one is refused by it.
     except Exception as error:
         raise FormatError(f"{path} does not hold a tensor alone, or is damaged.") from error
