@@ -1,6 +1,8 @@
 """Dependencies point one way, and importing the package is cheap."""
 
 import ast
+import graphlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,33 +42,113 @@ MAY_USE = {
 }
 
 
-def imported(path):
-    """The nlsf subpackages that a file imports, also inside functions."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "nlsf" and len(parts) > 1:
-                yield parts[1]
-
-
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def module_name(path):
+    """``nlsf.data.readers.tu`` of that file; that of a package for its ``__init__``."""
+    parts = ("nlsf", *path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in FILES}
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+
+
+def at_once(tree):
+    """The nodes that run when a file is imported: nothing inside of functions."""
+    for child in ast.iter_child_nodes(tree):
+        later = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        if later or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+            continue
+        yield child
+        yield from at_once(child)
+
+
+def imports(nodes):
+    """The full names of what is imported from nlsf."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if a.name.split(".")[0] == "nlsf")
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "say where it is: from nlsf... import ..."
+            if node.module.split(".")[0] == "nlsf":
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def layers_of(path):
+    """The parts of nlsf that a file imports, also inside functions."""
+    return {name.split(".")[1] for name in imports(ast.walk(ast.parse(path.read_text())))}
+
+
+def module_of(name):
+    """The module that an imported name is, or is in."""
+    return name if name in MODULES else name.rpartition(".")[0]
+
+
+@each_file
 def test_dependencies_point_one_way(path):
     layer = path.relative_to(SOURCE).parts[0].removesuffix(".py")
     if layer == "__init__":
         return
     assert layer in MAY_USE, f"say in this test what {layer} may depend on"
-    assert set(imported(path)) <= MAY_USE[layer] | {layer}
+    assert layers_of(path) <= MAY_USE[layer] | {layer}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_the_layers_have_an_order():
+    graphlib.TopologicalSorter(MAY_USE).prepare()
+
+
+def test_no_two_files_import_each_other():
+    uses = {
+        name: {module_of(found) for found in imports(at_once(ast.parse(path.read_text())))} - {name}
+        for name, path in MODULES.items()
+    }
+    assert sum(map(len, uses.values())) > len(FILES)
+    graphlib.TopologicalSorter(uses).prepare()
+
+
+def private_uses(path):
+    """What a file uses of other packages although its name begins with an underscore."""
+    tree, own = ast.parse(path.read_text()), module_name(path)
+    imported = list(imports(ast.walk(tree)))
+    for name in imported:
+        parts = name.split(".")
+        private = [k for k, part in enumerate(parts) if re.match("_[^_]", part)]
+        if private:
+            holder = ".".join(parts[: private[0]])
+            package = holder if MODULES[holder].name == "__init__.py" else holder.rpartition(".")[0]
+            if not f"{own}.".startswith(f"{package}."):
+                yield f"{own}: {name}"
+    modules = {name.rpartition(".")[2] for name in imported if name in MODULES}
+    for node in ast.walk(tree):
+        private = isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr)
+        if private and isinstance(node.value, ast.Name) and node.value.id in modules:
+            yield f"{own}: {ast.unparse(node)}"
+
+
+def test_what_is_private_stays_in_its_package(tmp_path, monkeypatch):
+    assert [use for path in FILES for use in private_uses(path)] == []
+    # The look itself: a file of another package that does what none may.
+    monkeypatch.setitem(globals(), "SOURCE", tmp_path)
+    path = tmp_path / "report" / "page.py"
+    path.parent.mkdir()
+    path.write_text(
+        "from nlsf.data.readers._tables import table\n"
+        "from nlsf.train.config import _seeds\n"
+        "from nlsf.data import edges\n"
+        "edges._pairs\n"
+    )
+    assert len(list(private_uses(path))) == 3
+
+
+def test_no_file_is_long():
+    tests = sorted(Path(__file__).parent.rglob("*.py"))
+    length = {path: len(path.read_text().splitlines()) for path in (*FILES, *tests)}
+    assert [path for path, lines in length.items() if lines > 400] == []
+
+
+@each_file
 def test_the_spectral_core_has_no_modules(path):
     if "spectral" in path.parts:
         assert "nn.Module" not in path.read_text()

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _DIGITS = tuple(str(digit) for digit in range(10))
 # Parts of seeds, so that one seed gives unrelated points, functions and noise.
 _FUNCTIONS, _NOISE, _WAVES = 11, 12, 13
+# A graph of more numbers fits few machines; a slip of the hand asks for it more often.
+_MAX_VALUES = 1e9
 
 
 def digits(entry: Entry, paths: Sequence[Path], *, neighbors: int = 10) -> Dataset:
@@ -118,6 +120,7 @@ def csbm(
     _number("separation", separation, 0.0)
     _whole("seed", seed, 0)
     _whole("means_seed", means_seed, 0)
+    _fits(num_nodes * (num_features + degree))
     data = generators.contextual_block_model(
         num_nodes,
         num_classes,
@@ -151,6 +154,7 @@ def geometric(
     _number("degree", degree, 0.0)
     _number("noise", noise, 0.0)
     _whole("seed", seed, 0)
+    _fits(num_nodes * (9 + degree))
     data = generators.random_geometric(num_nodes, degree, seed=seed)
     values = _smooth_functions(data.pos.numpy(), 9)
     values = values + noise * np.random.default_rng([seed, _NOISE]).standard_normal(values.shape)
@@ -177,6 +181,7 @@ def torus(
     _whole("columns", columns, 8)
     _number("noise", noise, 0.0)
     _whole("seed", seed, 0)
+    _fits(rows * columns)
     slow_range = [(1, 2), (1, 2)]
     fast_range = [(math.ceil(n / 3), n // 2) for n in (rows, columns)]
     slow = _waves(rows, columns, slow_range, np.random.default_rng([seed, _WAVES, 0]))
@@ -223,8 +228,17 @@ def _whole(name: str, value: int, low: int, high: int | None = None) -> None:
     _number(name, value, low, high)
 
 
+def _fits(values: float) -> None:
+    if values > _MAX_VALUES:
+        raise ConfigError(
+            f"These options ask for a graph of about {values:.2g} numbers; at most "
+            f"{_MAX_VALUES:.2g} are generated: take fewer nodes, features or neighbours."
+        )
+
+
 def _number(name: str, value: float, low: float, high: float | None = None) -> None:
-    if type(value) not in (int, float) or not math.isfinite(value):
+    # So that two of them can be multiplied; Python's whole numbers have no end.
+    if type(value) not in (int, float) or not abs(value) < 1e150:
         raise ConfigError(f"{name} must be a number, not {value!r}.")
     if value < low or (high is not None and value > high):
         limits = f"at least {low}" if high is None else f"from {low} to {high}"

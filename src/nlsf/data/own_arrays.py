@@ -14,13 +14,13 @@ from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
 from nlsf.data.edges import undirected, undirected_weighted
-from nlsf.data.readers import _checks
-from nlsf.data.readers._files import need, read_npz
-from nlsf.data.readers._mat import read_mat
+from nlsf.data.readers import checks
 from nlsf.data.readers.facebook import adjacency, read_network
+from nlsf.data.readers.mat import read_mat
+from nlsf.data.readers.raw_files import need, read_npz
 from nlsf.errors import FormatError, GraphError
 
-_MASKS = tuple(tuple(f"{part}_{word}" for part in _checks.PARTS) for word in ("masks", "mask"))
+_MASKS = tuple(tuple(f"{part}_{word}" for part in checks.PARTS) for word in ("masks", "mask"))
 # More than any list of edges that fits the memory has.
 _MAX_NODES = 1 << 28
 _NPZ_FIELDS = (
@@ -46,12 +46,12 @@ def open_npz(path: Path) -> Dataset:
     edges = _one_of(path, arrays, "edges", "edge_index")
     of_x = _either(path, arrays, "node_features", "x")
     of_y = _either(path, arrays, "node_labels", "y")
-    x = None if of_x is None else _checks.features(source, of_x, arrays[of_x])
+    x = None if of_x is None else checks.features(source, of_x, arrays[of_x])
     num_nodes = _num_nodes(source, arrays, x, of_y, edges)
-    ends = _checks.pairs(source, edges, arrays[edges], num_nodes)
+    ends = checks.pairs(source, edges, arrays[edges], num_nodes)
     y, classes = unknown(num_nodes)
     if of_y is not None:
-        y, classes = _checks.labels_or_targets(source, of_y, arrays[of_y], num_nodes)
+        y, classes = checks.labels_or_targets(source, of_y, arrays[of_y], num_nodes)
     return node_dataset(
         source, path.stem, ends, x, y, classes, weight=arrays.get("edge_weight"), masks=arrays
     )
@@ -74,7 +74,7 @@ def open_mat(path: Path) -> Dataset:
     of_y = _either(path, found, "y", "labels")
     start, end, num_nodes = adjacency(path, of_A, found[of_A])
     weight = _weights(found[of_A])
-    x = None if of_x is None else _checks.features(source, of_x, found[of_x], num_nodes)
+    x = None if of_x is None else checks.features(source, of_x, found[of_x], num_nodes)
     y, classes = unknown(num_nodes)
     if of_y is not None:
         y, classes = _mat_labels(source, of_y, np.asarray(found[of_y]), num_nodes)
@@ -155,7 +155,7 @@ def _num_nodes(
     if of_y is not None:
         return int(arrays[of_y].shape[0]) if arrays[of_y].ndim else 1
     if "num_nodes" in arrays:
-        count = _checks.integers(source, "num_nodes", arrays["num_nodes"])
+        count = checks.integers(source, "num_nodes", arrays["num_nodes"])
         if count.size != 1 or not 0 < int(count.reshape(-1)[0]) <= _MAX_NODES:
             raise FormatError(f"{source}: 'num_nodes' is not one number from 1 to {_MAX_NODES:,}.")
         return int(count.reshape(-1)[0])
@@ -205,8 +205,8 @@ def _mat_labels(
     if array.ndim == 2 and array.shape[0] == 1:
         array = array.T
     if array.dtype.kind == "f" and np.array_equal(array, np.round(array)):
-        array = _checks.integers(source, field, array)
-    return _checks.labels_or_targets(source, field, array, num_nodes)
+        array = checks.integers(source, field, array)
+    return checks.labels_or_targets(source, field, array, num_nodes)
 
 
 def _given(source: str, arrays: Mapping[str, NDArray[Any]], y: Tensor) -> tuple[Any, ...]:
@@ -217,5 +217,5 @@ def _given(source: str, arrays: Mapping[str, NDArray[Any]], y: Tensor) -> tuple[
             raise FormatError(f"{source} has {there[0]!r}, but no {missing!r}.")
         if there:
             masks = {name: arrays[name] for name in names}
-            return _checks.splits(source, masks, y, "given")
+            return checks.splits(source, masks, y, "given")
     return ()

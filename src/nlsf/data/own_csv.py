@@ -15,8 +15,8 @@ from torch import Tensor
 
 from nlsf.data.dataset import Dataset
 from nlsf.data.own_arrays import node_dataset, unknown
-from nlsf.data.readers import _checks
-from nlsf.data.readers._files import existing
+from nlsf.data.readers import checks
+from nlsf.data.readers.raw_files import existing
 from nlsf.errors import DataError, FormatError
 
 _LABELS = ("label", "class", "y", "target")
@@ -155,7 +155,7 @@ def _check_header(path: Path, header: list[str]) -> list[str]:
 
 
 def _part(where: str, text: str) -> str:
-    if text not in (*_checks.PARTS, ""):
+    if text not in (*checks.PARTS, ""):
         raise FormatError(
             f"{where}, column {_SPLIT!r}: {text!r} is not train, val, test or nothing."
         )
@@ -203,7 +203,7 @@ def _labels(nodes: _Nodes) -> tuple[Tensor, tuple[str, ...]]:
     ):
         return torch.tensor([[_target(nodes, k)] for k in range(count)]), ()
     if not whole:
-        return _checks.classes(str(nodes.path), nodes.label, np.array(nodes.labels), count)
+        return checks.classes(str(nodes.path), nodes.label, np.array(nodes.labels), count)
     numbers = [int(text) if text else -1 for text in nodes.labels]
     for row, number in enumerate(numbers):
         if not -1 <= number <= count:
@@ -211,7 +211,7 @@ def _labels(nodes: _Nodes) -> tuple[Tensor, tuple[str, ...]]:
                 f"{nodes.at(row)}, column {nodes.label!r}: {number} is not the number of a class, "
                 "which are counted from 0."
             )
-    return _checks.classes(str(nodes.path), nodes.label, np.array(numbers), count)
+    return checks.classes(str(nodes.path), nodes.label, np.array(numbers), count)
 
 
 def _target(nodes: _Nodes, row: int) -> float:
@@ -224,4 +224,4 @@ def _masks(nodes: _Nodes) -> dict[str, NDArray[np.bool_]]:
     if not any(nodes.splits):
         return {}
     parts = np.array(nodes.splits)
-    return {f"{part}_mask": parts == part for part in _checks.PARTS}
+    return {f"{part}_mask": parts == part for part in checks.PARTS}

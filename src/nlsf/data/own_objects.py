@@ -14,10 +14,10 @@ from torch_geometric.data import Data
 from nlsf.data.dataset import Dataset, Metric
 from nlsf.data.edges import undirected
 from nlsf.data.own_arrays import node_dataset, unknown
-from nlsf.data.readers import _checks
+from nlsf.data.readers import checks
 from nlsf.errors import FormatError
 
-_MASKS = tuple(f"{part}_mask" for part in _checks.PARTS)
+_MASKS = tuple(f"{part}_mask" for part in checks.PARTS)
 
 
 def from_pyg(data: Data | Sequence[Data], name: str = "data") -> Dataset:
@@ -78,7 +78,7 @@ def _of_nodes(data: Data, name: str) -> Dataset:
     num_nodes = _num_nodes(data, name)
     y, classes = unknown(num_nodes)
     if data.y is not None:
-        y, classes = _checks.labels_or_targets(name, "y", _array(data.y, name, "y"), num_nodes)
+        y, classes = checks.labels_or_targets(name, "y", _array(data.y, name, "y"), num_nodes)
     there = {mask: _array(data[mask], name, mask) for mask in _MASKS if mask in data}
     weight = data.edge_weight
     return node_dataset(
@@ -121,7 +121,7 @@ def _graph_labels(
     together = np.stack(known)
     if together.dtype.kind != "f" and together.shape[1] != 1:
         raise FormatError(f"{name}: 'y' of a graph has {together.shape[1]} classes; expected one.")
-    return _checks.labels_or_targets(name, "y", together, len(labels))
+    return checks.labels_or_targets(name, "y", together, len(labels))
 
 
 def _num_nodes(data: Data, source: str) -> int:
@@ -140,7 +140,7 @@ def _ends(data: Data, num_nodes: int, source: str) -> NDArray[Any]:
     ends = _array(data.edge_index, source, "edge_index")
     if ends.ndim != 2 or ends.shape[0] != 2:
         raise FormatError(f"{source}: 'edge_index' has the shape {ends.shape}; expected (2, E).")
-    return _checks.pairs(source, "edge_index", ends, num_nodes)
+    return checks.pairs(source, "edge_index", ends, num_nodes)
 
 
 def _features(data: Data, num_nodes: int, source: str) -> Tensor | None:
@@ -151,8 +151,8 @@ def _features(data: Data, num_nodes: int, source: str) -> Tensor | None:
 
         x = data.x.detach().cpu().to_sparse_csr()
         parts = (x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
-        return _checks.features(source, "x", sparse.csr_array(parts, shape=x.shape), num_nodes)
-    return _checks.features(source, "x", _array(data.x, source, "x"), num_nodes)
+        return checks.features(source, "x", sparse.csr_array(parts, shape=x.shape), num_nodes)
+    return checks.features(source, "x", _array(data.x, source, "x"), num_nodes)
 
 
 def _array(value: Any, source: str, field: str) -> NDArray[Any]:
@@ -181,7 +181,7 @@ def _node_vectors(graph: Any, nodes: list[Any], attribute: str, name: str) -> Te
                 f"{name}: {attribute!r} of node {node!r} has the shape {row.shape}; others have "
                 f"{rows[0].shape}."
             )
-    return _checks.features(name, attribute, np.stack(rows))
+    return checks.features(name, attribute, np.stack(rows))
 
 
 def _node_labels(
@@ -199,4 +199,4 @@ def _node_labels(
         filled = [np.nan if value is None else float(value) for value in values]
     else:
         raise FormatError(f"{name}: {attribute!r} of the nodes must be all text or all numbers.")
-    return _checks.labels_or_targets(name, attribute, np.array(filled), len(nodes))
+    return checks.labels_or_targets(name, attribute, np.array(filled), len(nodes))

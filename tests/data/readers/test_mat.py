@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 from scipy.io import loadmat, savemat
 
-from nlsf.data.readers._mat import read_mat
+from nlsf.data.readers.mat import read_mat
 from nlsf.errors import FormatError
 
 VARIABLES = {

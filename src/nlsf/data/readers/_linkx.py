@@ -11,9 +11,9 @@ from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
 from nlsf.data.edges import undirected
-from nlsf.data.readers import _checks
-from nlsf.data.readers._files import ending, need
-from nlsf.data.readers._mat import read_mat
+from nlsf.data.readers import checks
+from nlsf.data.readers.mat import read_mat
+from nlsf.data.readers.raw_files import ending, need
 
 if TYPE_CHECKING:
     from nlsf.data.entry import Entry
@@ -30,10 +30,10 @@ def read_edge_list(entry: Entry, paths: Sequence[Path]) -> Dataset:
     found = read_mat(path, _FIELDS)
     need(path, found, _FIELDS)
     source = str(path)
-    x = _checks.features(source, "node_feat", found["node_feat"])
+    x = checks.features(source, "node_feat", found["node_feat"])
     num_nodes = x.shape[0]
-    y, classes = _checks.classes(source, "label", np.asarray(found["label"]), num_nodes)
-    start, end = _checks.pairs(source, "edge_index", np.asarray(found["edge_index"]), num_nodes)
+    y, classes = checks.classes(source, "label", np.asarray(found["label"]), num_nodes)
+    start, end = checks.pairs(source, "edge_index", np.asarray(found["edge_index"]), num_nodes)
     graph = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
     return Dataset(
         name=entry.name, level="node", graphs=(graph,), y=y, classes=classes, metric=entry.metric

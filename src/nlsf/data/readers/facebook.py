@@ -14,9 +14,9 @@ from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset, Metric
 from nlsf.data.edges import undirected
-from nlsf.data.readers import _checks
-from nlsf.data.readers._files import ending, need
-from nlsf.data.readers._mat import read_mat
+from nlsf.data.readers import checks
+from nlsf.data.readers.mat import read_mat
+from nlsf.data.readers.raw_files import ending, need
 from nlsf.data.sparse_rows import sparse_csr
 from nlsf.errors import FormatError
 
@@ -56,7 +56,7 @@ def read_network(path: Path, *, name: str, metric: Metric = "accuracy") -> Datas
     found = read_mat(path, ("A", "local_info"))
     need(path, found, ("A", "local_info"))
     start, end, num_nodes = adjacency(path, "A", found["A"])
-    info = _checks.integers(str(path), "local_info", np.asarray(found["local_info"]))
+    info = checks.integers(str(path), "local_info", np.asarray(found["local_info"]))
     if info.ndim != 2 or info.shape[0] != num_nodes or info.shape[1] <= _GENDER:
         raise FormatError(
             f"{path}: 'local_info' has the shape {info.shape}; expected ({num_nodes}, 7)."

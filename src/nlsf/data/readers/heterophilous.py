@@ -12,15 +12,15 @@ from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
 from nlsf.data.edges import undirected
-from nlsf.data.readers import _checks
-from nlsf.data.readers._files import need, read_npz
+from nlsf.data.readers import checks
+from nlsf.data.readers.raw_files import need, read_npz
 from nlsf.data.sparse_rows import sparse_csr
 from nlsf.errors import ConfigError
 
 if TYPE_CHECKING:
     from nlsf.data.entry import Entry
 
-_MASKS = tuple(f"{part}_masks" for part in _checks.PARTS)
+_MASKS = tuple(f"{part}_masks" for part in checks.PARTS)
 _FIELDS = ("node_features", "node_labels", "edges", *_MASKS)
 
 
@@ -44,10 +44,10 @@ def read(entry: Entry, paths: Sequence[Path], *, directed: bool = False) -> Data
     arrays = read_npz(path, _FIELDS)
     need(path, arrays, _FIELDS)
     source = str(path)
-    x = _checks.features(source, "node_features", arrays["node_features"])
+    x = checks.features(source, "node_features", arrays["node_features"])
     num_nodes = x.shape[0]
-    y, classes = _checks.classes(source, "node_labels", arrays["node_labels"], num_nodes)
-    start, end = _checks.pairs(source, "edges", arrays["edges"], num_nodes)
+    y, classes = checks.classes(source, "node_labels", arrays["node_labels"], num_nodes)
+    start, end = checks.pairs(source, "edges", arrays["edges"], num_nodes)
     graph = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
     if directed:
         ones = np.ones(len(start), dtype=np.float32)
@@ -63,5 +63,5 @@ def read(entry: Entry, paths: Sequence[Path], *, directed: bool = False) -> Data
         y=y,
         classes=classes,
         metric=entry.metric,
-        given={"dense": _checks.splits(source, masks, y, "dense")},
+        given={"dense": checks.splits(source, masks, y, "dense")},
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nlsf.data.archive import gunzip
 from nlsf.data.dataset import Dataset, Split
 from nlsf.data.grid import pixel_grid
-from nlsf.data.readers._files import ending
+from nlsf.data.readers.raw_files import ending
 from nlsf.errors import ConfigError, FormatError
 
 if TYPE_CHECKING:

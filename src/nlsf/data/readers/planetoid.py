@@ -14,8 +14,8 @@ from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset, Split
 from nlsf.data.edges import undirected
-from nlsf.data.readers import _checks
-from nlsf.data.readers._files import ending
+from nlsf.data.readers import checks
+from nlsf.data.readers.raw_files import ending
 from nlsf.data.unpickle import restricted_load
 from nlsf.errors import FormatError
 
@@ -54,7 +54,7 @@ def read(entry: Entry, paths: Sequence[Path]) -> Dataset:
             "validation before the test nodes."
         )
     split = Split(first[:num_train], first[num_train:], torch.from_numpy(test), "public")
-    features = _checks.features(str(ending(paths, ".allx")), "allx", x)
+    features = checks.features(str(ending(paths, ".allx")), "allx", x)
     graph = Data(x=features, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
     return Dataset(
         name=entry.name,
@@ -121,5 +121,5 @@ def _neighbours(path: Path, num_nodes: int) -> tuple[NDArray[np.int64], NDArray[
         end = np.array([node for ends in lists.values() for node in ends], dtype=np.int64)
     except (ValueError, TypeError, OverflowError) as error:
         raise FormatError(f"{path} does not hold lists of node numbers.") from error
-    _checks.pairs(str(path), "edge_index", np.stack([start, end]), num_nodes)
+    checks.pairs(str(path), "edge_index", np.stack([start, end]), num_nodes)
     return start, end

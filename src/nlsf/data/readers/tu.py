@@ -15,9 +15,9 @@ from torch_geometric.data import Data
 from nlsf.data.archive import read_members
 from nlsf.data.dataset import Dataset, Metric
 from nlsf.data.edges import undirected
-from nlsf.data.readers import _checks
-from nlsf.data.readers._files import ending, existing
+from nlsf.data.readers import checks
 from nlsf.data.readers._tables import table
+from nlsf.data.readers.raw_files import ending, existing
 from nlsf.errors import ConfigError, FormatError, unknown_name
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _graphs(found: _Tables) -> tuple[NDArray[np.int64], Tensor, tuple[str, ...]]
         name = found.name("graph_attributes")
         values = found.take("graph_attributes", float)
         _one_each(name, len(values), count, "graphs")
-        return indicator, _checks.targets(name, "graph_attributes", values, count), ()
+        return indicator, checks.targets(name, "graph_attributes", values, count), ()
     labels = found.take("graph_labels", columns=1)[:, 0]
     _one_each(found.name("graph_labels"), len(labels), count, "graphs")
     names, y = np.unique(labels, return_inverse=True)
@@ -180,7 +180,7 @@ def _node_features(found: _Tables, num_nodes: int, nodes: NodeFeatures | None) -
         name = found.name("node_attributes")
         values = found.take("node_attributes", float)
         _one_each(name, len(values), num_nodes, "nodes")
-        parts.append(_checks.features(name, "node_attributes", values))
+        parts.append(checks.features(name, "node_attributes", values))
     if nodes in ("labels", "both") and "node_labels" in found:
         labels = found.take("node_labels")
         _one_each(found.name("node_labels"), len(labels), num_nodes, "nodes")

@@ -15,8 +15,8 @@ from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
 from nlsf.data.edges import undirected
-from nlsf.data.readers._files import ending
 from nlsf.data.readers._tables import table
+from nlsf.data.readers.raw_files import ending
 from nlsf.errors import FormatError
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
 from nlsf.data.edges import undirected
-from nlsf.data.readers import _checks
-from nlsf.data.readers._files import ending
+from nlsf.data.readers import checks
+from nlsf.data.readers.raw_files import ending
 from nlsf.errors import FormatError
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ def read(entry: Entry, paths: Sequence[Path]) -> Dataset:
     of_features, of_edges, of_views = (
         ending(paths, f"wiki_{kind}2M.pt") for kind in ("features", "edges", "views")
     )
-    x = _checks.features(str(of_features), "features", _tensor(of_features).numpy())
+    x = checks.features(str(of_features), "features", _tensor(of_features).numpy())
     num_nodes = x.shape[0]
-    y, classes = _checks.classes(str(of_views), "views", _tensor(of_views).numpy(), num_nodes)
-    start, end = _checks.pairs(str(of_edges), "edges", _tensor(of_edges).numpy(), num_nodes)
+    y, classes = checks.classes(str(of_views), "views", _tensor(of_views).numpy(), num_nodes)
+    start, end = checks.pairs(str(of_edges), "edges", _tensor(of_edges).numpy(), num_nodes)
     graph = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
     return Dataset(
         name=entry.name, level="node", graphs=(graph,), y=y, classes=classes, metric=entry.metric

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nlsf.data.readers._files import existing
+from nlsf.data.readers.raw_files import existing
 from nlsf.errors import FormatError
 
 _HEADER = 128
