@@ -51,10 +51,10 @@ def kill_careless(folder, rows):
 
 def test_a_few_kills_leave_everything_whole(tmp_path):
     rows = tmp_path / "rows.jsonl"
-    process = Process(tmp_path, kill, rows, 8)
+    process = Process(tmp_path, kill, rows, 6)
     assert process.end(300) == 0, process.errors
     found = [json.loads(line) for line in rows.read_text().splitlines()]
-    assert len(found) == 8
+    assert len(found) == 6
     assert {row["outcome"] for row in found} == {"whole"}
     assert {row["target"] for row in found} == {"spectrum cache", "checkpoints", "result store"}
 
