@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 import tomllib
 import types
 from collections.abc import Iterator, Mapping
@@ -18,15 +19,17 @@ from nlsf.spectral.bands import Bands
 T = TypeVar("T")
 Table = dict[str, Any]
 
+
+def kind_of(family: type[Bands]) -> str:
+    """The ``kind`` of a family's table: ``"affine-geometric"`` for ``AffineGeometricBands``."""
+    words = re.findall("[A-Z][a-z0-9]*", family.__name__.removesuffix("Bands"))
+    return "-".join(words).lower()
+
+
 BANDS: dict[str, type[Bands]] = {
-    "index": families.IndexBands,
-    "dyadic": families.DyadicBands,
-    "uniform": families.UniformBands,
-    "affine-geometric": families.AffineGeometricBands,
-    "interval": families.IntervalBands,
-    "quantile": families.QuantileBands,
-    "atom": families.AtomBands,
-    "polynomial": families.PolynomialBands,
+    kind_of(family): family
+    for family in (getattr(families, name) for name in families.__all__)
+    if family is not Bands
 }
 """The families of bands, by the ``kind`` of their table."""
 
