@@ -15,7 +15,7 @@ SCRIPT = ROOT / "benchmarks" / "fuzz_readers.py"
 
 def few(rows):
     module = runpy.run_path(str(SCRIPT))
-    module["measure"](module["KINDS"], 12, 3, rows)
+    module["measure"](module["KINDS"], 8, 3, rows)
 
 
 def crash():
@@ -62,7 +62,7 @@ def test_a_few_cases_end_as_they_should(tmp_path):
     assert process.end(300) == 0, process.errors
     found = rows_of(rows)
     assert [row for row in found if "outcome" in row] == []
-    assert sum(row["refused"] for row in found) > 100
+    assert sum(row["refused"] for row in found) > 80
     assert sum(row.get("read", 0) for row in found) > 5
 
 
