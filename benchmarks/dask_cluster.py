@@ -1,7 +1,7 @@
 """The spectra of two collections in one process and on a local cluster of two workers.
 
-    python benchmarks/cluster.py            measure, write rows, print the table
-    python benchmarks/cluster.py --table    print the table of the rows at hand
+    python benchmarks/dask_cluster.py            measure, write rows, print the table
+    python benchmarks/dask_cluster.py --table    print the table of the rows at hand
 
 Complete spectra of N of all graphs of ENZYMES and COLLAB (data root): by `batched_eigh` in one
 thread, by `cluster_eigh` on two processes, and again with one of these killed (SIGKILL) when a
