@@ -14,6 +14,7 @@ QUICK = {
     "bands": {"data": ("digits-grid", "digits-graphs"), "graphs": 5},
     "complexity": {"nodes": (100, 200), "channels": (2, 4, 8)},
     "cut-norm": {"nodes": (40, 50)},
+    "grids": {"seeds": 1, "epochs": 1},
     "inverse": {"num_nodes": 25, "signals": 1},
     "perturbation": {"side": 9, "noise": (0.0, 0.1), "draws": 1, "images": 2},
     "pooling": {"pairs": 3},

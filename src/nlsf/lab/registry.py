@@ -10,6 +10,7 @@ from nlsf.lab.bands import BANDS
 from nlsf.lab.commuting import COMMUTING
 from nlsf.lab.complexity import COMPLEXITY
 from nlsf.lab.cut_norm import CUT_NORM
+from nlsf.lab.grids import GRIDS
 from nlsf.lab.inverse import INVERSE
 from nlsf.lab.perturbation import PERTURBATION
 from nlsf.lab.pooling import POOLING
@@ -21,6 +22,7 @@ _ALL = (
     ACTIVATIONS,
     TRANSLATION,
     PERTURBATION,
+    GRIDS,
     COMMUTING,
     APPROXIMATION,
     INVERSE,
