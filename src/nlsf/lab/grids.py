@@ -93,8 +93,8 @@ def _charts(found: dict[float, Floats], settings: GridsSettings) -> list[Chart]:
         BarChart(
             "Recognised images",
             "A network of nonlinear spectral filters is trained on images whose pixels are nodes "
-            "of a grid. Noise on the weights of the edges destroys the symmetry of the grid, but not "
-            "that of its bands: as many test images should be recognised.",
+            "of a grid. Noise on the weights of the edges destroys the symmetry of the grid, but "
+            "not that of its bands: as many test images should be recognised.",
             "grid",
             "test accuracy in %",
             names,
