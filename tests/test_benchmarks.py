@@ -1,7 +1,6 @@
 """Benchmarks: tables in the documentation are those of their rows, and references are true."""
 
 import math
-import sys
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -10,6 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+import cost_model
+import polynomial_bands
+import scaling
+import solver_table
 from nlsf.cluster import block_rows as blocks
 from nlsf.data import block_model, preferential_attachment, random_geometric
 from nlsf.spectral import laplacian
@@ -17,12 +20,6 @@ from nlsf.spectral.chebyshev import ScaledOperator
 from nlsf.testing.graphs import complete, star, torus
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "benchmarks"))
-
-import cost_model  # noqa: E402
-import polynomial_bands  # noqa: E402
-import scaling  # noqa: E402
-import solver_table  # noqa: E402
 
 MACHINE = cost_model.Machine.here(2)
 PROBLEM = cost_model.Problem(1e6, 8e6)

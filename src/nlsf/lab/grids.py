@@ -39,7 +39,7 @@ class GridsSettings:
 
 def load_grid(name: str, noise: float, root: str | None) -> Dataset:
     """The images on a grid with this noise."""
-    dataset: Dataset = load(name, root, offline=True, **({"noise": noise} if noise else {}))
+    dataset: Dataset = load(name, root, offline=True, noise=noise)
     return dataset
 
 

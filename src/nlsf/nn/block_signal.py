@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import SignalError
-from nlsf.nn.sparse_signal import Pattern, SparseSignal
+from nlsf.nn.sparse_signal import Pattern, SparseSignal, row_ends
 
 
 class BlockSignal(SparseSignal):
@@ -77,7 +77,7 @@ def diagonal_blocks(matrix: SparseSignal, node: Tensor, inside: Tensor) -> Spars
 
 def _rows(values: Tensor, pattern: Pattern, node: Tensor, inside: Tensor) -> tuple[Tensor, Pattern]:
     counts = pattern.first.diff()[node] * inside
-    first = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    first = row_ends(counts)
     row = torch.repeat_interleave(counts)
     # Entries of a block follow each other, before and after: they all move by the same number,
     # those of the transposed matrix too.

@@ -37,7 +37,7 @@ class Pattern:
         """The pattern of the transposed matrix."""
         counts = torch.bincount(self.column, minlength=self.shape[1])
         back = torch.argsort(self.order)
-        return Pattern(_ends(counts), self.row[self.order], back, (self.shape[1], self.shape[0]))
+        return Pattern(row_ends(counts), self.row[self.order], back, (self.shape[1], self.shape[0]))
 
     def to(self, device: torch.device | str | None) -> Pattern:
         """The same on another device."""
@@ -91,7 +91,7 @@ class SparseSignal:
             column = x.col_indices().long()
         elif x.layout == torch.strided:
             rows, column = x.nonzero(as_tuple=True)
-            values, first = x[rows, column], _ends(torch.bincount(rows, minlength=x.shape[0]))
+            values, first = x[rows, column], row_ends(torch.bincount(rows, minlength=x.shape[0]))
         else:
             raise SignalError(f"A sparse signal is made of a dense or CSR tensor, not {x.layout}.")
         order = torch.argsort(column, stable=True)
@@ -259,6 +259,6 @@ def _multiply(values: Tensor, weight: Tensor, pattern: Pattern) -> Tensor:
     return product.reshape(*leading, rows, d)
 
 
-def _ends(counts: Tensor) -> Tensor:
-    """0 and the running sums."""
+def row_ends(counts: Tensor) -> Tensor:
+    """Where the rows of a sparse matrix begin and end, from the number of entries of each."""
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])

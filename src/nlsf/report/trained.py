@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
@@ -241,8 +242,8 @@ def _inputs(model: nn.Module, job: Job, branches: Sequence[Branch], cache: bool)
 def _apply(model: nn.Module, inputs: Inputs, rows: Tensor) -> tuple[Tensor, Observations]:
     size = len(rows) if inputs.whole else _SIGNALS if inputs.together else _TOGETHER
     outputs, seen = [], []
-    for some in rows.split(max(size, 1)):
+    for part in chain.from_iterable(map(inputs.in_parts, rows.split(max(size, 1)))):
         with observe(model) as one:
-            outputs.append(inputs(model, some))
+            outputs.append(inputs(model, part))
         seen.append(one)
     return torch.cat(outputs), Observations.joined(seen)

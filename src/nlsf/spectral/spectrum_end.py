@@ -23,8 +23,8 @@ _STEPS = 30
 def spectrum_end(request: EigenRequest, which: str) -> float:
     """The largest (LA) or smallest (SA) eigenvalue; from 50,000 nodes on, a bound on it.
 
-    The bound is a few hundredths of the width outside of the spectrum: on a torus of 200,000 nodes
-    the eigenvalue itself takes three times as long as the 32 smallest pairs.
+    The bound is a few hundredths of the width outside of the spectrum: the eigenvalue itself can
+    take longer than the leading pairs that are asked for.
     """
     find = extreme_eigenvalue if request.shift.num_nodes <= SHARP else _outer_bound
     return find(request, which)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import ModelError
-from nlsf.nn.sparse_signal import Pattern, SparseSignal
+from nlsf.nn.sparse_signal import Pattern, SparseSignal, row_ends
 from nlsf.nn.spectra import Memo, content_digest
 
 MatrixKind: TypeAlias = Literal["adjacency", "gcn", "sym", "row", "row-loops"]
@@ -118,6 +118,5 @@ def sparse_matrix(
     order = torch.argsort(row * shape[1] + column)
     row, column, values = row[order], column[order], values[order]
     counts = torch.bincount(row, minlength=shape[0])
-    first = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    pattern = Pattern(first, column, torch.argsort(column, stable=True), shape)
+    pattern = Pattern(row_ends(counts), column, torch.argsort(column, stable=True), shape)
     return SparseSignal.fixed(values, pattern)
