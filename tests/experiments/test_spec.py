@@ -177,6 +177,14 @@ def test_settings_of_a_column_go_to_the_models_that_have_them(tmp_path):
     assert (resolved["kind"], resolved["S"]) == ("uniform", 4)
 
 
+def test_a_model_without_epochs_takes_no_training_of_its_column(tmp_path):
+    data = '[[data]]\nname = "MUTAG"\ntraining = {epochs = 7}\n'
+    found = read(tmp_path, experiment(data, '[[method]]\nmodel = "wl"\n', GCN))
+    kernel, gcn = (cell for _, _, cell in found.cells())
+    assert kernel.settings == {}
+    assert gcn.settings == {"training": {"epochs": 7}}
+
+
 def test_a_method_changes_its_space(tmp_path):
     change = (
         'space = {"training.lr" = [0.5], "training.weight_decay" = [], "training.epochs" = [5]}'

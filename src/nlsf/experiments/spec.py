@@ -63,7 +63,7 @@ class Column:
         data: the ``[data]`` table of its runs: ``name``, and options of the data set.
         protocol: how examples are split.
         settings: as for a method, whose settings go over these. Of the model's, each method takes
-            the keys that its model has.
+            the keys that its model has; of the training's, none where its model has no epochs.
         paper: the name of the column in the published table; ``None`` where it has none.
         seeds: how many splits; ``None`` for as many as the experiment has.
     """
@@ -142,9 +142,11 @@ class Experiment:
 
     def cell(self, method: Method, column: Column) -> Cell:
         """What stands in the row of a method and the column of a data set."""
-        known = MODELS[method.model].keys
+        kind = MODELS[method.model]
         common = dict(column.settings)
-        common["model"] = {k: v for k, v in common.get("model", {}).items() if k in known}
+        common["model"] = {k: v for k, v in common.get("model", {}).items() if k in kind.keys}
+        if kind.solve is not None:
+            common.pop("training", None)
         settings = merged(common, method.settings)
         settings = {key: value for key, value in settings.items() if value != {}}
         space = Space()
