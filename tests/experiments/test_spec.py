@@ -75,6 +75,12 @@ WRONG = [
     (experiment('[[data]]\nlabel = "x"', GCN), "data[1].name is missing"),
     (experiment('[[data]]\nname = "csbn"', GCN), "data[1].name: There is no data set 'csbn'. Did"),
     (experiment(DATA + "trials = 2", GCN), "no key in data[1] 'trials'"),
+    (experiment(DATA + "tuning = {trails = 2}", GCN), "data[1]: There is no key in [tuning]"),
+    (experiment(DATA + "tuning = {trials = 0}", GCN), "data[1]: tuning.trials must be a number"),
+    (
+        experiment(DATA + "tuning = {trials = 2}", GCN, top=f'{TOP}\nmeasure = "time"'),
+        "csbm has a tuning, in a table of times",
+    ),
     (experiment(DATA + "seeds = 0", GCN), "data[1].seeds must be from 1 to 1000, not 0"),
     (experiment(DATA, GCN, top=f'{TOP}\nmeasure = "speed"'), "measure must be"),
     (experiment(DATA + 'protocol = "randon"', GCN), "data[1].protocol: There is no protocol"),
@@ -338,6 +344,14 @@ def test_experiments_are_found_by_name(tmp_path):
         find_experiment("smal", tmp_path)
     with pytest.raises(ConfigError, match="no experiment"):
         find_experiment("../small", tmp_path)
+
+
+def test_a_column_may_change_the_tuning_of_all_methods(tmp_path):
+    other = DATA + 'label = "few"\ntuning = {splits = 1}\n'
+    found = read(tmp_path, experiment(TUNING, DATA, other, GCN, VALUE))
+    tunings = [cell.tuning for _, _, cell in found.cells()]
+    assert tunings == [Tuning(2, 2, {"epochs": 3}), Tuning(2, 1, {"epochs": 3})] * 2
+    assert len({cell.id for _, _, cell in found.cells()}) == 4
 
 
 def test_a_column_may_have_its_own_number_of_seeds(tmp_path):

@@ -66,6 +66,7 @@ class Column:
             the keys that its model has; of the training's, none where its model has no epochs.
         paper: the name of the column in the published table; ``None`` where it has none.
         seeds: how many splits; ``None`` for as many as the experiment has.
+        tuning: the fields of the experiment's tuning that are others here, for all methods.
     """
 
     label: str
@@ -74,6 +75,7 @@ class Column:
     settings: Table = field(default_factory=dict)
     paper: str | None = None
     seeds: int | None = None
+    tuning: Table = field(default_factory=dict)
 
     @property
     def entry(self) -> Entry:
@@ -102,7 +104,7 @@ class Experiment:
         spread: what stands after the plus-minus sign: half of the 95 % interval of the mean, or
             the standard deviation over splits.
         seeds: how many splits, with the seeds 0, 1, ...
-        tuning: of every cell.
+        tuning: of every cell, but for what its column says.
         columns: the data sets.
         methods: the models.
         note: what a reader of the table should know.
@@ -160,7 +162,7 @@ class Experiment:
             method.model,
             settings,
             space,
-            self.tuning,
+            replace(self.tuning, **column.tuning),
             self.metric,
         )
 

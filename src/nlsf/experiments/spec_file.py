@@ -110,12 +110,15 @@ def _check_time(experiment: Experiment, tables: Mapping[str, Table]) -> None:
     for key in ("tuning", "space"):
         if tables[key]:
             raise ConfigError(f"[{key}] has no place in a table of times: drop it.")
+    for column in experiment.columns:
+        if column.tuning:
+            raise ConfigError(f"{column.label} has a tuning, in a table of times: drop it.")
     if all(method.model != "gcn" for method in experiment.methods):
         raise ConfigError("A table of times needs a method with model = 'gcn' to refer to.")
 
 
 def _column(table: Any, where: str) -> Column:
-    inner = ("options", "features", "model", "training")
+    inner = ("options", "features", "model", "training", "tuning")
     read, tables = _read(_Data, table, where, inner)
     if not read.name:
         raise ConfigError(f"{where}.name is missing: which data set?")
@@ -129,6 +132,11 @@ def _column(table: Any, where: str) -> Column:
             none = f"{entry.name} has no options, so not {option!r}."
             sentence = unknown_name(f"option of {entry.name}", option, known) if known else none
             raise ConfigError(f"{where}.options: {sentence}")
+    tuning = tables.pop("tuning")
+    try:
+        read_tuning(tuning)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
     settings: Table = {key: value for key, value in tables.items() if value}
     if read.preset is not None:
         settings["preset"] = read.preset
@@ -138,7 +146,8 @@ def _column(table: Any, where: str) -> Column:
     data = {"name": entry.name, **chosen}
     if read.seeds is not None:
         _check_seeds(read.seeds, f"{where}.seeds")
-    return Column(read.label or entry.name, data, protocol, settings, read.paper, read.seeds)
+    label = read.label or entry.name
+    return Column(label, data, protocol, settings, read.paper, read.seeds, tuning)
 
 
 def _method(table: Any, where: str) -> Method:
