@@ -139,7 +139,7 @@ def ours(setting, kind):
         return Loop(setting, model, lambda rows: model(x, spectrum=projectors)[rows], **options)
     lesson = setting.lesson
     prepared = {
-        len(rows): model.prepare(rows, setting.x, spectrum=projectors)
+        len(rows): model.prepare(rows, setting.sparse, spectrum=projectors)
         for rows in (lesson.train, lesson.val)
     }
     return Loop(setting, model, lambda rows: model.forward_rows(prepared[len(rows)]), **options)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nlsf.spectral.batch_projector import BatchProjector
     from nlsf.spectral.projector import Projector
 
-_PYTHAGORAS = 1e-3
+PYTHAGORAS = 1e-3
 """Share of the energy below which the implicit band's norm is computed, not inferred."""
 
 
@@ -76,7 +76,7 @@ class ColumnDecomposition(Decomposition):
             # One pass, where squares and their sum would be two.
             total = torch.linalg.vector_norm(self.signal, dim=-2, keepdim=True).square()
             rest: Tensor = total - explicit
-            if holds_everywhere(rest > _PYTHAGORAS * total):
+            if holds_everywhere(rest > PYTHAGORAS * total):
                 return rest
         return energy(self.remainder).sum(-2, keepdim=True)
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from nlsf.errors import SignalError
 from nlsf.spectral.batch_projector import BatchProjector
-from nlsf.spectral.column_decomposition import ColumnDecomposition
+from nlsf.spectral.column_decomposition import PYTHAGORAS, ColumnDecomposition
 from nlsf.spectral.norms import energy, power
 from nlsf.spectral.projector import Projector
+from nlsf.spectral.vmapped import holds_everywhere
+
+
+class Multiplies(Protocol):
+    """A fixed signal (N, F) in a form whose products with maps (F, d) are cheap."""
+
+    def __matmul__(self, weight: Tensor) -> Tensor: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +34,8 @@ class PreparedRows:
         G = X^* P_{rest} X,
 
     so after this preparation a training step costs nothing that grows with the number of nodes
-    or edges: only with k, the channels, and the rows asked for.
+    or edges: only with k, the channels, and the rows asked for. Where most entries of X are zero,
+    X W costs less than G W, and gives the same norms by Pythagoras while these are accurate.
 
     Attributes:
         projector: of these rows.
@@ -35,6 +44,8 @@ class PreparedRows:
         remainder: (R, F), the rows of the projection on the implicit band.
         gram: (F, F), the G of the formula; or all rows of the remainder (N, F), where they are
             fewer; or ``None`` where no band is implicit.
+        nodes: (R,), which nodes of the graph they are.
+        sparse: the whole signal, where most of it is zero.
     """
 
     projector: Projector
@@ -42,10 +53,21 @@ class PreparedRows:
     coefficients: Tensor
     remainder: Tensor
     gram: Tensor | None
+    nodes: Tensor
+    sparse: Multiplies | None = None
 
     @classmethod
-    def of(cls, x: Tensor, projector: Projector, rows: Tensor) -> PreparedRows:
-        """Prepares a signal (N, F) for these nodes."""
+    def of(
+        cls, x: Tensor, projector: Projector, rows: Tensor, sparse: Multiplies | None = None
+    ) -> PreparedRows:
+        """Prepares a signal for these nodes.
+
+        Args:
+            x: (N, F).
+            projector: of its graph.
+            rows: (R,), the nodes.
+            sparse: the same signal, where its products are cheaper in another form.
+        """
         parts = projector.decompose(x)
         gram = None
         if projector.rest is not None:
@@ -53,7 +75,10 @@ class PreparedRows:
             if gram.shape[-2] > gram.shape[-1]:
                 gram = gram.mH @ gram
         some = projector.rows(rows)
-        return cls(some, parts.signal[rows], parts.coefficients, parts.remainder[rows], gram)
+        kept = None if projector.dtype.is_complex else sparse
+        return cls(
+            some, parts.signal[rows], parts.coefficients, parts.remainder[rows], gram, rows, kept
+        )
 
     def __getitem__(self, index: Tensor) -> PreparedRows:
         """Some of the prepared rows, counted from 0; the index may differ within a `vmap`."""
@@ -62,6 +87,7 @@ class PreparedRows:
             projector=self.projector.rows(index),
             signal=self.signal[index],
             remainder=self.remainder[index],
+            nodes=self.nodes[index],
         )
 
     def map(self, weight: Tensor | None = None) -> ColumnDecomposition:
@@ -72,10 +98,25 @@ class PreparedRows:
         """
         signal, coefficients, remainder = self.signal, self.coefficients, self.remainder
         if weight is not None:
+            if self.sparse is not None:
+                found = self._by_pythagoras(self.sparse @ weight, coefficients @ weight)
+                if found is not None:
+                    return found
             # The remainder makes the rows of the signal itself unnecessary in the synthesis.
             coefficients, remainder = coefficients @ weight, remainder @ weight
         total = self._rest_energy(weight)
         return ColumnDecomposition(self.projector, signal, coefficients, remainder, total)
+
+    def _by_pythagoras(self, mapped: Tensor, coefficients: Tensor) -> ColumnDecomposition | None:
+        """The same of the mapped signal (N, d); ``None`` where too little is left to subtract."""
+        rest = None
+        if self.gram is not None:
+            total = energy(mapped).sum(0, keepdim=True)
+            rest = total - energy(coefficients).sum(0, keepdim=True)
+            if not holds_everywhere(rest > PYTHAGORAS * total):
+                return None
+        signal = mapped[self.nodes]
+        return ColumnDecomposition(self.projector, signal, coefficients, None, rest)
 
     def _rest_energy(self, weight: Tensor | None) -> Tensor | None:
         if self.gram is None:

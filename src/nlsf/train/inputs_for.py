@@ -117,7 +117,9 @@ def inputs_for(
             streamed["memory"] = memory
         if cache:
             streamed["folder"] = SpectrumCache().root / "projections"
-        return LabelledRows(model.prepare(every, x, **graph, **streamed), every, len(x))
+        exact = not any(isinstance(branch.bands, PolynomialBands) for branch in branches)
+        given = _maybe_sparse(x, dtype) if exact else x
+        return LabelledRows(model.prepare(every, given, **graph, **streamed), every, len(x))
     if isinstance(model, NodeClassifier | PeerModel):
         x = _maybe_sparse(x, dtype)
     return WholeGraph(x, graph, getattr(model, "together", True))

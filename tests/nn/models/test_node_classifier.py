@@ -6,6 +6,7 @@ import torch
 from nlsf.data import digits
 from nlsf.errors import ModelError
 from nlsf.nn import NodeClassifier, NodeClassifierConfig
+from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.spectral import DyadicBands, IndexBands, UniformBands, laplacian, partial_eigh
 from nlsf.testing import assert_permutation_equivariant, assert_shift_equivariant
 from nlsf.testing.graphs import star, torus, weighted
@@ -60,7 +61,10 @@ def test_every_architecture_trains(encoder, place, branches, num_layers):
 @pytest.mark.parametrize("score", ["scalar", "spectral"])
 @pytest.mark.parametrize("response", ["diagonal", "bandwise", "full"])
 @pytest.mark.parametrize("rows", [[3], [0, 7, 19], list(range(20))])
-def test_the_fast_path_has_the_numbers_of_the_plain_one(encoder, branches, score, response, rows):
+@pytest.mark.parametrize("form", [lambda x: x, SparseSignal.of], ids=["dense", "sparse"])
+def test_the_fast_path_has_the_numbers_of_the_plain_one(
+    encoder, branches, score, response, rows, form
+):
     made = model(
         encoder=encoder,
         place="hidden",
@@ -73,7 +77,7 @@ def test_the_fast_path_has_the_numbers_of_the_plain_one(encoder, branches, score
     )
     x, rows = features(), torch.tensor(rows)
     plain = made(x, GRAPH.edge_index)[rows]
-    fast = made.forward_rows(made.prepare(rows, x, GRAPH.edge_index))
+    fast = made.forward_rows(made.prepare(rows, form(x), GRAPH.edge_index))
     torch.testing.assert_close(fast, plain, atol=1e-9, rtol=1e-9)
     wanted = torch.autograd.grad(plain.sin().sum(), list(made.parameters()))
     found = torch.autograd.grad(fast.sin().sum(), list(made.parameters()))

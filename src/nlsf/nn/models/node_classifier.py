@@ -224,7 +224,8 @@ class NodeClassifier(nn.Module):
 
         Args:
             rows: the nodes, (R,).
-            x: (N, in_channels), dense or sparse.
+            x: (N, in_channels), dense, or a `SparseSignal` where most is zero: its products are
+                cheaper in every step too.
             edge_index: (2, E).
             edge_weight: (E,).
             spectrum: as in ``forward``.
@@ -237,13 +238,14 @@ class NodeClassifier(nn.Module):
                 "The fast path needs encoder='linear' or 'none', num_layers=1, input_dropout=0 and "
                 "no residual: anything else must see all nodes in every step."
             )
+        sparse = x if isinstance(x, SparseSignal) else None
         x = x.dense() if isinstance(x, SparseSignal) else x
         given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
         prepared: list[PreparedRows | PreparedBands] = []
         for branch, one in zip(self._branches(), given, strict=False):
             projector = branch.projector(x, edge_index, edge_weight, spectrum=one)
             if isinstance(projector, Projector):
-                prepared.append(PreparedRows.of(x, projector, rows))
+                prepared.append(PreparedRows.of(x, projector, rows, sparse))
             elif isinstance(projector, PolynomialProjector):
                 prepared.append(PreparedBands.of(x, projector, rows, **options))
             else:
