@@ -12,6 +12,7 @@ import cases
 from nlsf.data import catalogue
 from nlsf.data.check import statistics
 from nlsf.nn import NodeNLSF
+from nlsf.nn.psi import RESPONSES
 from nlsf.spectral import Projector, UniformBands
 from nlsf.testing import assert_shift_equivariant
 from nlsf.train import models, tables, train
@@ -28,10 +29,11 @@ from torch import Tensor
 from nlsf.spectral import Bands, Demand, Spectrum
 """,
     "A new response": """
+from typing import Any
 import torch
 from torch import Tensor, nn
+from nlsf.nn import Psi, register_response
 from nlsf.spectral.norms import relative
-from nlsf.spectral.transform import Form
 """,
     "A new peer": """
 from torch import Tensor
@@ -85,14 +87,15 @@ def test_a_family_of_bands(file, monkeypatch, tmp_path):
     assert 'kind = "half"' in result.folder.read_config()
 
 
-def test_a_response(file, monkeypatch):
+def test_a_response(file, monkeypatch, tmp_path):
+    monkeypatch.setitem(RESPONSES, "power", None)  # so that it is taken back in the end
+    del RESPONSES["power"]
     response = file("A new response", "nlsf.nn.power_response").PowerResponse
 
     def layer():
-        made = NodeNLSF(2, 2, UniformBands(4), start="heat")
-        made.response = response()
-        return made
+        return NodeNLSF(2, 2, UniformBands(4), response="power", start="heat")
 
+    assert isinstance(layer().response, response)
     monkeypatch.setitem(layers.LAYERS, "power", layer)
     node_level = (*test_equivariance.NODE_LEVEL, "power")
     monkeypatch.setattr(test_equivariance, "NODE_LEVEL", node_level)
@@ -103,6 +106,9 @@ def test_a_response(file, monkeypatch):
         made = layers.randomised(layer())
         assert_shift_equivariant(lambda x, f=made, p=projector: f(x, spectrum=p), projector)
     assert "power" in repr(layer())
+    chosen = {"name": "value", "response": "power"}
+    result = train("csbm", {**QUICK, "model": chosen}, output=tmp_path / "run", cache=False)
+    assert 'response = "power"' in result.folder.read_config()
 
 
 def test_a_peer(file, monkeypatch, tmp_path):

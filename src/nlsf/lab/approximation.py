@@ -13,7 +13,7 @@ from nlsf.data.generators import random_geometric
 from nlsf.errors import ConfigError
 from nlsf.lab.prescribed import with_coefficients
 from nlsf.lab.study import Finding, Study, at_least, remarks, setting
-from nlsf.nn import GraphNLSF, NodeNLSF
+from nlsf.nn import GraphNLSF, NodeNLSF, Response
 from nlsf.nn.grouped_mlp import GroupedMLP
 from nlsf.report.charts import Chart, LineChart, Series
 from nlsf.spectral import (
@@ -182,6 +182,7 @@ def _node_level(
     )
     c = analyze(many, P)[..., 0]
     # The response adds to the all-pass filter, which gives every band the coefficient 1.
+    assert isinstance(layer.response, Response)
     _fit(layer.response.network, c, _node_target(c) - 1)
     with torch.no_grad():
         found = layer(x, spectrum=P)

@@ -103,7 +103,7 @@ def _counted(n: int, j: int, d: int, response: str, hidden: int) -> tuple[int, i
         d,
         d,
         IndexBands(j),
-        response=response,  # type: ignore[arg-type]
+        response=response,
         sharing="mixing",
         hidden=hidden,
     )

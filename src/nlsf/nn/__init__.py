@@ -26,6 +26,7 @@ from nlsf.nn.models import (
 )
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.pooling_nlsf import PoolingNLSF
+from nlsf.nn.psi import Psi, register_response
 from nlsf.nn.readout import Readout
 from nlsf.nn.response import Response
 from nlsf.nn.sparse_signal import SparseSignal
@@ -45,10 +46,12 @@ __all__ = [
     "NodeClassifierConfig",
     "NodeNLSF",
     "PoolingNLSF",
+    "Psi",
     "Readout",
     "Response",
     "SparseSignal",
     "Start",
     "forget_spectra",
     "parameter_groups",
+    "register_response",
 ]

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nlsf.nn.response import Response, ResponseName
+from nlsf.errors import ModelError
+from nlsf.nn.psi import ResponseName, make_response
 from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import Bands, Decomposition, Projector
@@ -67,7 +68,12 @@ class MixingNLSF(SpectralLayer):
         super().__init__(bands, "sym")
         self.in_channels, self.out_channels = in_channels, out_channels
         self.degree, self.a, self.eps = degree, a, eps
-        self.response = Response(response, self.n_bands, in_channels, **response_options)
+        self.response = make_response(response, self.n_bands, in_channels, **response_options)
+        if self.response.form == "full":
+            raise ModelError(
+                f"The maps of a MixingNLSF mix channels; its response must not, as {response!r} "
+                "does. Use response='diagonal', 'bandwise' or 'constant'."
+            )
         self.weight = nn.Parameter(torch.empty(degree + 1, in_channels, out_channels))
         self.reset_parameters()
 

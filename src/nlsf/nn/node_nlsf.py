@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nlsf.nn.response import Response, ResponseName
+from nlsf.nn.psi import ResponseName, make_response
 from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.nn.start import Start, StartName
@@ -39,7 +39,8 @@ class NodeNLSF(SpectralLayer):
         out_channels: channels of the output.
         bands: the partition of the spectrum; `IndexBands` for the index form.
         normalization: which Laplacian to build of ``edge_index``: ``"sym"`` for N, ``None`` for L.
-        response: ``"diagonal"``, ``"bandwise"`` or ``"full"``; see `Response`.
+        response: ``"diagonal"``, ``"bandwise"``, ``"full"`` or ``"constant"``, see `Response`, or
+            the name of one of your own, see `register_response`.
         complement: whether what the bands leave out is filtered too, or dropped (*lead*).
         a: exponent of the norm in the denominator, 0 to 1. With 1, the paper's choice, every band
             is scaled to norm 1, so the output does not have the size of the input; with 0 the layer
@@ -79,16 +80,17 @@ class NodeNLSF(SpectralLayer):
         self.in_channels, self.out_channels = in_channels, out_channels
         self.a, self.eps = a, eps
         self.start = Start.of(start)
-        self.response = Response(
+        self.response = make_response(
             response,
             self.n_bands,
             in_channels,
-            out_channels if response == "full" else in_channels,
+            out_channels=out_channels,
             start=self.start,
             **response_options,
         )
-        filtered = self.n_bands * out_channels if response == "full" else in_channels
-        needs_map = response == "full" or in_channels != out_channels
+        full = self.response.form == "full"
+        filtered = self.n_bands * out_channels if full else in_channels
+        needs_map = full or in_channels != out_channels
         self.lin = nn.Linear(filtered, out_channels, bias=False) if needs_map else nn.Identity()
 
     def reset_parameters(self) -> None:

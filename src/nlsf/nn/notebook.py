@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nlsf.nn.attention import Branch, LaplacianAttention
     from nlsf.nn.graph_nlsf import GraphNLSF
     from nlsf.nn.node_nlsf import NodeNLSF
-    from nlsf.nn.response import Response
+    from nlsf.nn.psi import Psi
 
 _PROBED = 2_000_000
 """Outputs of a response up to which it is tried for a drawing."""
@@ -82,12 +82,12 @@ def _facts(layer: NodeNLSF | GraphNLSF) -> list[tuple[str, str]]:
     ]
 
 
-def _response(response: Response) -> str:
+def _response(response: Psi) -> str:
     """The response to a signal with as much energy in one band as in any other."""
-    if response.name == "full" or response.n_bands * response.channels > _PROBED:
+    if response.form == "full" or response.n_bands * response.channels > _PROBED:
         return ""
     trial = copy.deepcopy(response).eval()  # dropout would blur it, and the layer stays as it is
-    weight = next(trial.parameters())
+    weight = next(trial.parameters(), torch.ones(()))
     one = torch.ones(trial.n_bands, trial.channels, dtype=weight.dtype, device=weight.device)
     with torch.no_grad():
         gain = trial(one, one[:, 0]).mean(-1)

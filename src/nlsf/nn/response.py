@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from functools import partial
+from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
 from nlsf.nn.grouped_mlp import GroupedMLP
+from nlsf.nn.psi import RESPONSES, Psi
 from nlsf.nn.start import Start
 from nlsf.spectral.norms import relative
-from nlsf.spectral.transform import Form
 
-ResponseName: TypeAlias = Literal["diagonal", "bandwise", "full", "constant"]
+NetworkName: TypeAlias = Literal["diagonal", "bandwise", "full", "constant"]
 Sharing: TypeAlias = Literal["shared", "channelwise", "mixing"]
 Mode: TypeAlias = Literal["multiplicative", "additive"]
 
 _MAX_PARAMETERS = 20_000_000
 
 
-class Response(nn.Module):
-    r"""The response :math:`\Psi` of a filter, around its linear start :math:`h_0`.
+class Response(Psi):
+    r"""The response :math:`\Psi` as a network, around its linear start :math:`h_0`.
 
     - ``diagonal``: :math:`\mathbb{R}^{B d} \to \mathbb{R}^{B d}` (App. C.1)
     - ``bandwise``: :math:`\gamma_j`, one a band, which sees only the norms of its own band (App.
@@ -59,7 +60,7 @@ class Response(nn.Module):
 
     def __init__(
         self,
-        name: ResponseName,
+        name: NetworkName,
         n_bands: int,
         channels: int,
         out_channels: int | None = None,
@@ -73,14 +74,14 @@ class Response(nn.Module):
         activation: str = "relu",
         dropout: float = 0.0,
     ) -> None:
-        super().__init__()
-        _check("response", name, ("diagonal", "bandwise", "full", "constant"))
+        super().__init__(n_bands, channels)
+        _check("response", name, get_args(NetworkName))
         _check("sharing", sharing, ("shared", "channelwise", "mixing"))
         _check("mode", mode, ("multiplicative", "additive"))
-        self.name: ResponseName = name
-        self.n_bands, self.channels = n_bands, channels
-        self.out_channels = channels if out_channels is None else out_channels
-        self.sharing: Sharing = "mixing" if name == "full" else sharing
+        self.name = name
+        self.form = "full" if name == "full" else "diagonal"
+        self.out_channels = (out_channels if name == "full" else None) or channels
+        self.sharing = "mixing" if name == "full" else sharing
         self.start = start or Start()
         self.relative = relative
         self.multiplicative = (
@@ -112,11 +113,6 @@ class Response(nn.Module):
             dropout=dropout,
             zero=self.start.name != "random",
         )
-
-    @property
-    def form(self) -> Form:
-        """Which form of synthesis the coefficients are for."""
-        return "full" if self.name == "full" else "diagonal"
 
     def _layout(self) -> tuple[int, int, int]:
         """Groups, inputs and outputs of the network."""
@@ -178,6 +174,10 @@ class Response(nn.Module):
         eye = torch.eye(d, out, dtype=gains.dtype, device=gains.device)
         blocks = torch.diag_embed(gains)[..., :, None, :, None] * eye[None, :, None, :]
         return blocks.reshape(*gains.shape[:-1], B * d, B * out)
+
+
+for _name in get_args(NetworkName):
+    RESPONSES[_name] = partial(Response, _name)
 
 
 def _check(what: str, value: str, known: tuple[str, ...]) -> None:

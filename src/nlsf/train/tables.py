@@ -10,7 +10,7 @@ import tomllib
 import types
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from nlsf.errors import ConfigError, unknown_name
 from nlsf.spectral import bands as families
@@ -67,7 +67,7 @@ def from_table(cls: type[T], table: Mapping[str, Any], where: str = "") -> T:
         table: its fields; what is left out has its default.
         where: the table's own name, for messages.
     """
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     known = [f.name for f in dataclasses.fields(cls) if f.init]  # type: ignore[arg-type]
     values = {}
     for key, value in table.items():
@@ -136,7 +136,9 @@ def _convert(hint: Any, value: Any, key: str) -> Any:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return _convert_union(arguments, value, key)
-    if origin is Literal:
+    if origin is Annotated:  # names of a registry, which grows
+        arguments = tuple(hint.__metadata__[0])
+    if origin in (Literal, Annotated):
         if value not in arguments:
             raise ConfigError(
                 f"{key} must be one of {', '.join(map(str, arguments))}, not {value!r}."

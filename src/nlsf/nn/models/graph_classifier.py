@@ -15,8 +15,9 @@ from nlsf.nn.models.head import Head
 from nlsf.nn.models.operator import Operator, check_operators, normalization_of
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.pooling_nlsf import PoolingNLSF
+from nlsf.nn.psi import Psi, ResponseName
 from nlsf.nn.readout import ReadoutName
-from nlsf.nn.response import ResponseName, Sharing
+from nlsf.nn.response import Sharing
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.nn.start import Start
 from nlsf.spectral import (
@@ -149,7 +150,9 @@ class GraphClassifier(nn.Module):
         bands = (layer.bands for layer in self.modules() if isinstance(layer, SpectralLayer))
         if any(isinstance(one, PolynomialBands) for one in bands):
             return False
-        return c.norm == 2 if c.level == "graph" else c.response != "full"
+        if c.level == "graph":
+            return c.norm == 2
+        return all(part.form != "full" for part in self.modules() if isinstance(part, Psi))
 
     def prepare(
         self,

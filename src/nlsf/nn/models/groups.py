@@ -8,7 +8,7 @@ from torch import nn
 
 from nlsf.nn.attention import LaplacianAttention
 from nlsf.nn.graph_nlsf import GraphNLSF
-from nlsf.nn.response import Response
+from nlsf.nn.psi import Psi
 
 ParameterGroup: TypeAlias = Literal["encoder", "psi", "decoder"]
 
@@ -26,7 +26,7 @@ def parameter_groups(model: nn.Module) -> dict[str, ParameterGroup]:
     prefixes: dict[str, ParameterGroup] = {"encoder.": "encoder"}
     for path, part in model.named_modules():
         inside = f"{path}." if path else ""
-        if isinstance(part, Response):
+        if isinstance(part, Psi):
             prefixes[inside] = "psi"
         elif isinstance(part, LaplacianAttention):
             for name in ("scores", "first_score.", "second_score."):

@@ -12,7 +12,8 @@ from nlsf.nn.attention import LaplacianAttention, Score
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.models.operator import Operator, check_operators, normalization_of
 from nlsf.nn.node_nlsf import NodeNLSF
-from nlsf.nn.response import Mode, ResponseName, Sharing
+from nlsf.nn.psi import ResponseName
+from nlsf.nn.response import Mode, Sharing
 from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.stack import NLSFStack
 from nlsf.nn.start import Start

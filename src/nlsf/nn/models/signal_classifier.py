@@ -13,7 +13,8 @@ from nlsf.nn.dropout import Dropout
 from nlsf.nn.mixing_nlsf import MixingNLSF
 from nlsf.nn.models.coarsening import Pyramid, halved
 from nlsf.nn.models.head import Head
-from nlsf.nn.response import ResponseName, Sharing
+from nlsf.nn.psi import ResponseName
+from nlsf.nn.response import Sharing
 from nlsf.spectral import Bands, UniformBands
 
 _MAX_HALVINGS = 16
