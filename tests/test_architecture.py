@@ -154,8 +154,25 @@ def test_the_spectral_core_has_no_modules(path):
         assert "nn.Module" not in path.read_text()
 
 
-def test_importing_the_package_imports_nothing_heavy():
-    program = "import sys, nlsf; assert 'torch' not in sys.modules; nlsf.spectral.laplacian"
+def test_a_package_imports_nothing_heavy_that_it_does_not_need():
+    # Each in turn may import what those before it may, and what is new in its line.
+    program = """
+import sys
+heavy = {"torch", "scipy", "numpy", "typer", "rich", "importlib.metadata"}
+optional = {"torch_geometric", "sklearn", "pandas", "matplotlib", "networkx", "dask", "optuna"}
+def check(*never):
+    found = set(never) & set(sys.modules)
+    assert not found, found
+import nlsf
+check(*heavy, *optional)
+assert "spectral" in dir(nlsf)
+nlsf.spectral.laplacian
+check(*optional, "rich", "typer")
+nlsf.nn.NodeNLSF
+check(*optional, "rich", "typer")
+nlsf.train.train
+check(*optional - {"torch_geometric"})
+"""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

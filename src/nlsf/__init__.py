@@ -26,7 +26,6 @@ The subpackages import on first use, so that ``import nlsf`` and ``nlsf --help``
 """
 
 from importlib import import_module as _import_module
-from importlib.metadata import version as _version
 from types import ModuleType as _ModuleType
 
 _SUBMODULES = (
@@ -47,7 +46,9 @@ __all__ = ["__version__", *_SUBMODULES]
 
 def __getattr__(name: str) -> str | _ModuleType:
     if name == "__version__":
-        return _version("nlsf")
+        from importlib.metadata import version  # half the time of the import, and seldom asked
+
+        return version("nlsf")
     if name in _SUBMODULES:
         return _import_module(f"nlsf.{name}")
     raise AttributeError(f"module 'nlsf' has no attribute {name!r}")

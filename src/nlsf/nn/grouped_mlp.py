@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn.resolver import activation_resolver
 
+from nlsf.nn.activation import activation_of
 from nlsf.nn.dropout import Dropout
 
 
@@ -21,7 +21,7 @@ class GroupedMLP(nn.Module):
         out_channels: outputs of each.
         hidden: width.
         depth: number of linear layers; 1 is a linear map.
-        activation: a name that PyTorch Geometric knows, or a callable.
+        activation: the name of one in `torch.nn`, or a callable.
         dropout: after every activation.
         zero: start with a last layer of zeros, so that the output is 0 before training.
 
@@ -47,7 +47,7 @@ class GroupedMLP(nn.Module):
         self.groups = groups
         self.zero = zero
         self.dropout = dropout
-        self.activation = activation_resolver(activation)
+        self.activation = activation_of(activation)
         pairs = list(pairwise(self.sizes))
         self.weights = nn.ParameterList(torch.empty(groups, a, b) for a, b in pairs)
         self.biases = nn.ParameterList(torch.empty(groups, b) for _, b in pairs)

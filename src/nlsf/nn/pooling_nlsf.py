@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor, nn
-from torch_geometric.nn.resolver import activation_resolver
 
 from nlsf.errors import ModelError
+from nlsf.nn.activation import activation_of
 from nlsf.nn.grouped_mlp import GroupedMLP
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.readout import Readout, ReadoutName
@@ -65,7 +65,7 @@ class PoolingNLSF(nn.Module):
         if depth == 0:
             hidden_channels = out_channels
         self.node = NodeNLSF(in_channels, hidden_channels, **node_options, **(psi or {}))
-        self.activation = nn.Identity() if activation is None else activation_resolver(activation)
+        self.activation = nn.Identity() if activation is None else activation_of(activation)
         self.readout = readout if isinstance(readout, Readout) else Readout(readout, p)
         self.network: GroupedMLP | None = None
         if depth > 0:

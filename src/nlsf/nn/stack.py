@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.utils import scatter
 
 from nlsf.errors import ModelError
 from nlsf.nn.attention import LaplacianAttention
 from nlsf.nn.node_nlsf import NodeNLSF
+from nlsf.nn.segment_sum import segment_sum
 from nlsf.nn.spectra import AnyProjector
 from nlsf.nn.spectral_layer import graph_of_nodes
 from nlsf.spectral import Spectrum
@@ -46,7 +46,9 @@ class InvariantNorm(nn.Module):
         if batch is None:
             mean = squares.mean(-2, keepdim=True) if x.shape[-2] else squares.sum(-2, keepdim=True)
         else:
-            mean = scatter(squares, batch, dim=0, reduce="mean")[batch]
+            graphs = int(batch.max()) + 1 if len(batch) else 0
+            count = torch.bincount(batch, minlength=graphs).clamp(min=1)
+            mean = (segment_sum(squares, batch, graphs) / count.unsqueeze(-1))[batch]
         return self.weight * x / (power(mean, 0.5) + self.eps)
 
 
