@@ -43,9 +43,9 @@ def _pendants(n, hubs, leaves):
 def zoo(index):
     """Graph number ``index`` of 200, as (kind, graph)."""
     rng = np.random.default_rng(index)
-    n = int(rng.integers(200, 400))
+    n = int(rng.integers(200, 300))
     seed = int(rng.integers(1 << 30))
-    side = int(rng.integers(11, 17))
+    side = int(rng.integers(11, 14))
     tree = nx.random_labeled_tree(n, seed=seed)
     kinds = {
         "block model": lambda: block_model(n, 4, 6.0, seed=seed),

@@ -52,7 +52,8 @@ NAMED = {
 @pytest.mark.parametrize("operator", ["L", "N", "A", "magnetic N"])
 def test_iterative_equals_dense_for_every_j(name, operator):
     shift = OPERATORS[operator](NAMED[name])
-    for J in range(1, 61):
+    every = partial_eigh(shift).num_eigenspaces
+    for J in (*range(1, every + 2), 2 * every):  # past the last one nothing more may come
         dense = partial_eigh(shift, bands=IndexBands(J))
         assert dense.solver == "components, dense"
         assert_same(partial_eigh(shift, bands=IndexBands(J), **ITERATIVE), dense)
@@ -89,7 +90,7 @@ def test_iterative_equals_dense_on_real_graphs_for_many_j(root, name, operator):
     shift = OPERATORS[operator](load(name, root).graphs[0])
     every = partial_eigh(shift)
     assert every.is_complete
-    for J in (1, 2, 3, 4, 5, 7, 10, 15, 20, 26, 33, 41, 50, 60):
+    for J in (1, 2, 3, 5, 10, 20, 33, 60):
         found = partial_eigh(shift, bands=IndexBands(J), dense_limit=500)
         assert found.num_eigenspaces == J
         expected = every.multiplicities[:J].sum()

@@ -71,7 +71,8 @@ def test_gradients(operator, form, a, p):
         return synthesize(r, x, P, form=form, a=a, p=p, eps=0.1)
 
     assert torch.autograd.gradcheck(layer, (r, x))
-    assert torch.autograd.gradcheck(lambda x: analyze(x, P, p=p), (x,))
+    if form == "diagonal" and a == 1:  # the norms depend on neither
+        assert torch.autograd.gradcheck(lambda x: analyze(x, P, p=p), (x,))
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, math.inf])
