@@ -36,7 +36,7 @@ class GraphAttention(nn.Module):
         # PyTorch Geometric makes these parameters also where it does not use them.
         self.conv.lin_skip = None
         for part in (self.conv.lin_query, self.conv.lin_key, self.conv.lin_value):
-            part.bias = None  # PyTorch Geometric 2.5 has them whatever one asks for
+            part.bias = None  # older versions have them whatever one asks for
         self.lin = nn.Linear(each * config.heads + (d if separate else 0), d)
         self.dropout = Dropout(config.dropout)
 
