@@ -1,6 +1,7 @@
 """What importing costs: processor time and peak memory, each import in a process of its own.
 
     python benchmarks/import_cost.py            measure, append rows, print the table
+    python benchmarks/import_cost.py nlsf.nn    measure this one anew
     python benchmarks/import_cost.py --table    print the table of the rows at hand
 
 The cases take turns, round after round, and the table holds medians, above those of a Python that
@@ -45,13 +46,13 @@ def measure(case: str) -> tuple[float, float]:
     return seconds, kibibytes / 1024
 
 
-def run(rounds: int) -> list[dict]:
+def run(rounds: int, cases: list[str]) -> list[dict]:
     """One row a case, of the medians."""
-    found: dict[str, list[tuple[float, float]]] = {case: [] for case in CASES}
-    for case in CASES:
+    found: dict[str, list[tuple[float, float]]] = {case: [] for case in cases}
+    for case in cases:
         measure(case)  # the first one reads the files, and compiles them
     for _ in range(rounds):
-        for case in CASES:
+        for case in cases:
             found[case].append(measure(case))
     return [
         {
@@ -83,10 +84,12 @@ def table() -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; all if left out")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     if not options.table:
+        rows = run(options.rounds, options.cases or list(CASES))
         with ROWS.open("a") as file:
-            file.writelines(json.dumps(row) + "\n" for row in run(options.rounds))
+            file.writelines(json.dumps(row) + "\n" for row in rows)
     print(table())

@@ -169,7 +169,7 @@ assert "spectral" in dir(nlsf)
 nlsf.spectral.laplacian
 check(*optional, "rich", "typer")
 nlsf.nn.NodeNLSF
-check(*optional, "rich", "typer")
+check(*optional, "rich", "typer", "torch._dynamo")
 nlsf.train.train
 check(*optional - {"torch_geometric"})
 """

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import cost_model
+import import_cost
 import polynomial_bands
 import scaling
 import solver_table
@@ -30,6 +31,7 @@ PROBLEM = cost_model.Problem(1e6, 8e6)
     [
         ("eigensolve", solver_table.table),
         ("decisions", polynomial_bands.table),
+        ("decisions", import_cost.table),
         ("scaling", scaling.table),
         ("scaling", cost_model.comparison),
         ("scaling", cost_model.one_machine),

@@ -121,7 +121,23 @@ def test_settings_call_every_response_by_name(config):
             from_table(config, {**sizes, "response": wrong})
 
 
+def test_a_class_that_is_defined_again_takes_its_place():
+    def define():
+        class Again(Psi):
+            name = "none"
+
+        return Again
+
+    del RESPONSES["none"]
+    first, second = register_response(define()), register_response(define())
+    assert first is not second
+    assert RESPONSES["none"] is second
+
+
 def test_a_name_belongs_to_one_response():
+    for name in ("diagonal", "constant"):
+        with pytest.raises(ModelError, match=f"response '{name}' already"):
+            register_response(type("Other", (Psi,), {"name": name}))
     with pytest.raises(ModelError, match="response 'none' already"):
         register_response(type("Other", (Psi,), {"name": "none"}))
     with pytest.raises(ModelError, match=r"response must be one of .*, not 'dense'"):

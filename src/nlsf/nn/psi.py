@@ -70,13 +70,21 @@ P = TypeVar("P", bound=Psi)
 def register_response(cls: type[P]) -> type[P]:
     """Makes a response known by its ``name``, in layers and in settings (``model.response``).
 
+    A class that is defined again, as in a cell of a notebook that is run twice, takes the place of
+    the one before.
+
     Raises:
         ModelError: another response has this name.
     """
-    if cls.name in RESPONSES:
+    before = RESPONSES.get(cls.name)
+    if before is not None and _place(before) != _place(cls):
         raise ModelError(f"There is a response {cls.name!r} already. Choose another name.")
     RESPONSES[cls.name] = cls
     return cls
+
+
+def _place(made: object) -> tuple[object, object]:
+    return getattr(made, "__module__", None), getattr(made, "__qualname__", None)
 
 
 def make_response(

@@ -69,9 +69,17 @@ def forget_spectra() -> None:
     _projectors.clear()
 
 
-# A compiler cannot trace an eigensolver, and need not: it runs once.
-@torch.compiler.disable  # type: ignore[untyped-decorator]
-def projector_for(
+def projector_for(x: Tensor, bands: Bands, complement: bool, **graph: Any) -> AnyProjector:
+    """The projector of a layer's call; the arguments are those of `_projector_for`."""
+    # A compiler cannot trace an eigensolver, and need not: it runs once. As a decorator this would
+    # import the compiler, which costs as much as PyTorch without it.
+    if torch.compiler.is_compiling():
+        found: AnyProjector = torch.compiler.disable(_projector_for)(x, bands, complement, **graph)
+        return found
+    return _projector_for(x, bands, complement, **graph)
+
+
+def _projector_for(
     x: Tensor,
     bands: Bands,
     complement: bool,
