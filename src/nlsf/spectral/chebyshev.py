@@ -8,7 +8,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from nlsf.spectral.csr import csr_tensor
+from nlsf.spectral.csr import csr_tensor, diagonal_places
 from nlsf.spectral.frequency_range import frequency_range
 from nlsf.spectral.shift import ShiftOperator
 from nlsf.spectral.spectrum_end import SHARP
@@ -16,9 +16,11 @@ from nlsf.spectral.spectrum_end import SHARP
 _MARGIN = 1e-6
 """By how much the axis is longer than the spectrum: more than the ends and float32 are off."""
 
-
 _ENTRIES = 1 << 20
 """Random signs, all probes together, beyond which more of them tell nothing new."""
+
+_ONE_BY_ONE = 2
+"""Random vectors up to which each has a product of its own, which reads memory in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +57,7 @@ class ScaledOperator:
         centre = bandwidth / 2
         half = centre * (1 + _MARGIN) if bandwidth > gap else 1.0
         low = shift.matrix if shift.order == "ascending" else -shift.matrix
-        diagonal = sparse.eye_array(shift.num_nodes, format="csr") * (origin + centre)
-        scaled = sparse.csr_array((low - diagonal) / half)
-        scaled.sort_indices()
-        return cls(csr_tensor(scaled), bandwidth, centre, half, gap)
+        return cls(_moved(low, origin + centre, half), bandwidth, centre, half, gap)
 
     @property
     def num_nodes(self) -> int:
@@ -72,14 +71,28 @@ class ScaledOperator:
         return replace(self, matrix=self.matrix.to(dtype=dtype, device=device))
 
     def apply(self, x: Tensor) -> Tensor:
-        r""":math:`\tilde\Delta X`, (N, D)."""
+        r""":math:`\tilde\Delta X`, (N, D), or of one vector (N,)."""
         # The kernel does not take a matrix without rows.
         return self.matrix @ x if x.numel() else x.clone()
 
     def advance(self, previous: Tensor, current: Tensor, out: Tensor) -> None:
-        r"""Writes :math:`2 \tilde\Delta \, current - previous` to ``out``, all (N, D)."""
+        r"""Writes :math:`2 \tilde\Delta \, current - previous` to ``out``, all (N, D) or (N,)."""
         if current.numel():
-            torch.addmm(previous, self.matrix, current, beta=-1, alpha=2, out=out)
+            add = torch.addmv if current.ndim == 1 else torch.addmm
+            add(previous, self.matrix, current, beta=-1, alpha=2, out=out)
+
+
+def _moved(matrix: sparse.csr_array, centre: float, half: float) -> Tensor:
+    """(matrix - centre I) / half; entries keep their places where the diagonal has them."""
+    places = diagonal_places(matrix)
+    if len(places) == matrix.shape[0]:
+        values = matrix.data / half
+        values[places] = (matrix.data[places] - centre) / half
+        return csr_tensor(matrix, values)
+    diagonal = sparse.eye_array(matrix.shape[0], format="csr") * centre
+    moved = sparse.csr_array((matrix - diagonal) / half)
+    moved.sort_indices()
+    return csr_tensor(moved)
 
 
 @torch.no_grad()
@@ -114,7 +127,7 @@ def chebyshev_traces(
     """
     n, dtype = operator.num_nodes, operator.matrix.dtype
     if n <= exact:
-        z, weight = torch.eye(n, dtype=dtype), 1.0
+        blocks, weight = [torch.eye(n, dtype=dtype)], 1.0
     else:
         generator = torch.Generator().manual_seed(seed)
         probes = max(2, min(32, _ENTRIES // n)) if probes is None else probes
@@ -122,7 +135,14 @@ def chebyshev_traces(
             operator = operator.to(dtype=torch.complex64 if dtype.is_complex else torch.float32)
             dtype = operator.matrix.dtype
         z = 2.0 * torch.randint(2, (n, probes), generator=generator).to(dtype) - 1
-        weight = 1 / probes
+        blocks, weight = [z], 1 / probes
+        if probes <= _ONE_BY_ONE:
+            blocks = list(z.T.contiguous())
+    return weight * torch.stack([_traces(operator, block, order) for block in blocks]).sum(0)
+
+
+def _traces(operator: ScaledOperator, z: Tensor, order: int) -> Tensor:
+    """What `chebyshev_traces` returns, of the columns of z together."""
     previous, current = z, operator.apply(z)
     traces = [_inner(z, z), _inner(z, current)]
     for k in range(1, order + 1):
@@ -132,7 +152,7 @@ def chebyshev_traces(
             operator.advance(previous, current, following)
             previous, current = current, following
             traces.append(2 * _inner(previous, current) - traces[1])
-    return weight * torch.stack(traces).to(torch.float64)
+    return torch.stack(traces).to(torch.float64)
 
 
 def _inner(a: Tensor, b: Tensor) -> Tensor:
