@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nlsf.errors import GraphError, NotSymmetricError, SelfLoopWarning
+from nlsf.errors import GraphError, SelfLoopWarning
 from nlsf.spectral.csr import diagonal_places
-from nlsf.spectral.edge_order import MOST_NODES, is_mirrored
 from nlsf.spectral.graph_input import Graph, Reduce, adjacency_matrix
+from nlsf.spectral.hermitian import check_hermitian
 
 Normalization: TypeAlias = Literal["sym"] | None
 Symmetrize: TypeAlias = Literal["sum", "mean", "max"] | None
@@ -107,7 +107,7 @@ class ShiftOperator:
             coo = csr.tocoo()
             e = int(np.flatnonzero(~np.isfinite(coo.data))[0])
             raise GraphError(f"Entry ({coo.row[e]}, {coo.col[e]}) of the matrix is {coo.data[e]}.")
-        _check_hermitian(csr, hint="a shift operator must equal its conjugate transpose.")
+        check_hermitian(csr, hint="a shift operator must equal its conjugate transpose.")
         return cls(csr, name, _gershgorin(csr), order)
 
 
@@ -233,7 +233,7 @@ def magnetic_laplacian(
 
 def _undirected(A: sparse.csr_array, symmetrize: Symmetrize) -> sparse.csr_array:
     if symmetrize is None:
-        _check_hermitian(
+        check_hermitian(
             A,
             hint="pass symmetrize='sum', 'mean' or 'max' to make it undirected, "
             "or keep the direction with magnetic_laplacian.",
@@ -246,34 +246,6 @@ def _undirected(A: sparse.csr_array, symmetrize: Symmetrize) -> sparse.csr_array
     if symmetrize == "max":
         return A.maximum(A.T).tocsr()
     raise GraphError(f"symmetrize must be None, 'sum', 'mean' or 'max', not {symmetrize!r}.")
-
-
-def _check_hermitian(matrix: sparse.csr_array, *, hint: str) -> None:
-    """Raises unless the matrix equals its conjugate transpose up to rounding."""
-    # Most graphs have no weights: then the places of the entries tell, in a third of the time.
-    values = matrix.data
-    equal = values.dtype.kind == "f" and values.size > 0 and values.min() == values.max()
-    if equal and matrix.shape[0] <= MOST_NODES and is_mirrored(matrix):
-        return
-    other = matrix.conj().T.tocsr()
-    same_pattern = all(
-        np.array_equal(getattr(matrix, name), getattr(other, name))
-        for name in ("indptr", "indices")
-    )
-    # Nearly always: two passes over the entries, where a difference takes many.
-    if same_pattern and np.array_equal(matrix.data, other.data):
-        return
-    difference = abs(matrix - other).tocoo()
-    if difference.nnz == 0:
-        return
-    worst = int(np.argmax(difference.data))
-    if difference.data[worst] <= 1e-12 * abs(matrix.data).max():
-        return
-    i, j = int(difference.row[worst]), int(difference.col[worst])
-    raise NotSymmetricError(
-        f"The matrix is not symmetric: entry ({i}, {j}) is {matrix[i, j]:g} and entry ({j}, {i}) "
-        f"is {matrix[j, i]:g}; {hint}"
-    )
 
 
 def _without_loops(A: sparse.csr_array) -> sparse.csr_array:
