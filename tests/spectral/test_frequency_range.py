@@ -53,3 +53,13 @@ def test_leading_eigenpairs_beside_a_bound_on_the_last(name, monkeypatch):
         sign = 1 if shift.order == "ascending" else -1
         beyond = sign * (bounded.far - exact.far)
         assert -1e-9 * shift.scale <= beyond <= 0.05 * abs(exact.far - float(exact.values[0]))
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e60])
+def test_bounds_of_weights_beyond_single_precision(unit, monkeypatch):
+    graph = GRAPHS["large torus"]
+    far = frequency_range(laplacian(graph))[1]
+    heavy = laplacian(graph.edge_index, np.full(graph.edge_index.shape[1], unit), graph.num_nodes)
+    monkeypatch.setattr(module, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(spectrum_end, "SHARP", 0)
+    assert far <= frequency_range(heavy)[1] / unit <= 1.05 * far

@@ -16,6 +16,7 @@ from nlsf.spectral import (
     UniformBands,
     adjacency,
     analyze,
+    chebyshev,
     laplacian,
     partial_eigh,
     projector_of,
@@ -237,6 +238,17 @@ def test_traces_are_exact_for_small_graphs_and_estimated_for_others():
     estimated = chebyshev_traces(operator, 6, exact=0, probes=200)
     assert estimated[0] == 156
     torch.testing.assert_close(estimated, expected, atol=6.0, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["N", "magnetic N"])
+@pytest.mark.parametrize("probes", [1, 2, 3])
+def test_traces_of_few_random_vectors_are_the_same_one_by_one(name, probes, monkeypatch):
+    operator = ScaledOperator.of(OPERATORS[name](GRAPHS["weighted"]))
+    estimated = []
+    for limit in (0, 10):
+        monkeypatch.setattr(chebyshev, "_ONE_BY_ONE", limit)
+        estimated.append(chebyshev_traces(operator, 6, exact=0, probes=probes))
+    torch.testing.assert_close(*estimated, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("pairs", [0, 3])

@@ -8,17 +8,23 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from nlsf.spectral.csr import csr_tensor
-from nlsf.spectral.frequency_range import frequency_range
+from nlsf.spectral.csr import csr_tensor, diagonal_places
+from nlsf.spectral.frequency_range import ends_request, range_of
 from nlsf.spectral.shift import ShiftOperator
+from nlsf.spectral.spectral_measure import STEPS
 from nlsf.spectral.spectrum_end import SHARP
 
 _MARGIN = 1e-6
 """By how much the axis is longer than the spectrum: more than the ends and float32 are off."""
 
-
 _ENTRIES = 1 << 20
 """Random signs, all probes together, beyond which more of them tell nothing new."""
+
+_DEGREE = 2 * STEPS - 1
+"""Of the moments that the search for the ends of a large spectrum leaves behind."""
+
+_ONE_BY_ONE = 2
+"""Random vectors up to which each has a product of its own, which reads memory in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +40,8 @@ class ScaledOperator:
         centre: the c of the formula, half of the bandwidth.
         half: the h, about the same; 1 for an operator with one eigenvalue.
         gap: distance below which two frequencies count as equal.
+        moments: :math:`\langle z, T_k(\tilde\Delta) z \rangle` of a random unit vector z, float64,
+            for k up to some degree; known for a large operator, from the search for its ends.
     """
 
     matrix: Tensor
@@ -41,6 +49,7 @@ class ScaledOperator:
     centre: float
     half: float
     gap: float
+    moments: Tensor | None = None
 
     @classmethod
     def of(cls, shift: ShiftOperator, *, gap_tol: float = 1e-9) -> ScaledOperator:
@@ -50,15 +59,16 @@ class ScaledOperator:
             shift: the operator.
             gap_tol: as in `partial_eigh`, relative to ``shift.scale``.
         """
-        origin, far = frequency_range(shift, gap_tol=gap_tol)
+        request = ends_request(shift, gap_tol)
+        origin, far = range_of(request)
         gap, bandwidth = gap_tol * shift.scale, far - origin
         centre = bandwidth / 2
         half = centre * (1 + _MARGIN) if bandwidth > gap else 1.0
-        low = shift.matrix if shift.order == "ascending" else -shift.matrix
-        diagonal = sparse.eye_array(shift.num_nodes, format="csr") * (origin + centre)
-        scaled = sparse.csr_array((low - diagonal) / half)
-        scaled.sort_indices()
-        return cls(csr_tensor(scaled), bandwidth, centre, half, gap)
+        matrix = _moved(request.low, origin + centre, half)
+        moments = None
+        if shift.num_nodes > SHARP and request.measure.degree >= _DEGREE:  # there for the bound
+            moments = torch.from_numpy(request.measure.chebyshev(origin + centre, half, _DEGREE))
+        return cls(matrix, bandwidth, centre, half, gap, moments)
 
     @property
     def num_nodes(self) -> int:
@@ -72,14 +82,28 @@ class ScaledOperator:
         return replace(self, matrix=self.matrix.to(dtype=dtype, device=device))
 
     def apply(self, x: Tensor) -> Tensor:
-        r""":math:`\tilde\Delta X`, (N, D)."""
+        r""":math:`\tilde\Delta X`, (N, D), or of one vector (N,)."""
         # The kernel does not take a matrix without rows.
         return self.matrix @ x if x.numel() else x.clone()
 
     def advance(self, previous: Tensor, current: Tensor, out: Tensor) -> None:
-        r"""Writes :math:`2 \tilde\Delta \, current - previous` to ``out``, all (N, D)."""
+        r"""Writes :math:`2 \tilde\Delta \, current - previous` to ``out``, all (N, D) or (N,)."""
         if current.numel():
-            torch.addmm(previous, self.matrix, current, beta=-1, alpha=2, out=out)
+            add = torch.addmv if current.ndim == 1 else torch.addmm
+            add(previous, self.matrix, current, beta=-1, alpha=2, out=out)
+
+
+def _moved(matrix: sparse.csr_array, centre: float, half: float) -> Tensor:
+    """(matrix - centre I) / half; entries keep their places where the diagonal has them."""
+    places = diagonal_places(matrix)
+    if len(places) == matrix.shape[0]:
+        values = matrix.data / half
+        values[places] = (matrix.data[places] - centre) / half
+        return csr_tensor(matrix, values)
+    diagonal = sparse.eye_array(matrix.shape[0], format="csr") * centre
+    moved = sparse.csr_array((matrix - diagonal) / half)
+    moved.sort_indices()
+    return csr_tensor(moved)
 
 
 @torch.no_grad()
@@ -105,7 +129,8 @@ def chebyshev_traces(
         order: K, at least 1.
         probes: random sign vectors z, whose mean estimates a trace (Hutchinson). The relative
             error falls with the root of N times their number: 32 by default, and fewer from
-            32,768 nodes on, down to two.
+            32,768 nodes on, down to two. By default too, the moments of the operator stand for
+            one of them.
         exact: up to so many nodes, all unit vectors are taken instead, and the traces are exact.
         seed: of the random signs.
 
@@ -114,15 +139,24 @@ def chebyshev_traces(
     """
     n, dtype = operator.num_nodes, operator.matrix.dtype
     if n <= exact:
-        z, weight = torch.eye(n, dtype=dtype), 1.0
-    else:
-        generator = torch.Generator().manual_seed(seed)
-        probes = max(2, min(32, _ENTRIES // n)) if probes is None else probes
-        if n > SHARP:  # the digits of float32 are more than a few signs can tell
-            operator = operator.to(dtype=torch.complex64 if dtype.is_complex else torch.float32)
-            dtype = operator.matrix.dtype
-        z = 2.0 * torch.randint(2, (n, probes), generator=generator).to(dtype) - 1
-        weight = 1 / probes
+        return _traces(operator, torch.eye(n, dtype=dtype), order)
+    count = max(2, min(32, _ENTRIES // n)) if probes is None else probes
+    known = []
+    if probes is None and operator.moments is not None and 2 * order < len(operator.moments):
+        known = [n * operator.moments[: 2 * order + 1]]
+    if n > SHARP:  # the digits of float32 are more than a few signs can tell
+        operator = operator.to(dtype=torch.complex64 if dtype.is_complex else torch.float32)
+    # Of a seed of its own, so that it has nothing to do with the vector of the moments.
+    generator = torch.Generator().manual_seed(seed + len(known))
+    signs = torch.randint(2, (n, count - len(known)), generator=generator)
+    z = 2.0 * signs.to(operator.matrix.dtype) - 1
+    blocks = list(z.T.contiguous()) if z.shape[1] <= _ONE_BY_ONE else [z]
+    estimated = [_traces(operator, block, order) for block in blocks]
+    return torch.stack([*known, *estimated]).sum(0) / count
+
+
+def _traces(operator: ScaledOperator, z: Tensor, order: int) -> Tensor:
+    """What `chebyshev_traces` returns, of the columns of z together."""
     previous, current = z, operator.apply(z)
     traces = [_inner(z, z), _inner(z, current)]
     for k in range(1, order + 1):
@@ -132,7 +166,7 @@ def chebyshev_traces(
             operator.advance(previous, current, following)
             previous, current = current, following
             traces.append(2 * _inner(previous, current) - traces[1])
-    return weight * torch.stack(traces).to(torch.float64)
+    return torch.stack(traces).to(torch.float64)
 
 
 def _inner(a: Tensor, b: Tensor) -> Tensor:

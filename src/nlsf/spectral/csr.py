@@ -1,4 +1,4 @@
-"""Sparse matrices for PyTorch: `csr_tensor`."""
+"""Sparse matrices by rows: `csr_tensor` for PyTorch, `diagonal_places`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LARGEST = 2**31 - 1
 
 
 def csr_tensor(matrix: sparse.csr_array, values: NDArray[Any] | None = None) -> Tensor:
-    """A CSR matrix as a sparse tensor that shares its values, or others at the same places.
+    """A CSR matrix as a sparse tensor that shares its arrays, or has other values.
 
     Raises:
         GraphError: for more entries than its indices can count.
@@ -31,8 +31,14 @@ def csr_tensor(matrix: sparse.csr_array, values: NDArray[Any] | None = None) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "CSR support is in beta"
         return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr.astype(np.int32)),
-            torch.from_numpy(matrix.indices.astype(np.int32)),
+            torch.from_numpy(matrix.indptr.astype(np.int32, copy=False)),
+            torch.from_numpy(matrix.indices.astype(np.int32, copy=False)),
             torch.from_numpy(matrix.data if values is None else values),
             size=matrix.shape,
         )
+
+
+def diagonal_places(matrix: sparse.csr_array) -> NDArray[np.intp]:
+    """Where the entries on the diagonal are among all entries of a square CSR matrix."""
+    rows = np.arange(matrix.shape[0], dtype=matrix.indices.dtype)
+    return np.flatnonzero(matrix.indices == np.repeat(rows, np.diff(matrix.indptr)))

@@ -26,10 +26,20 @@ def frequency_range(
         `Spectrum.far`, of the negative operator where the largest eigenvalues lead. From 50,000
         nodes on, bounds a few hundredths outside of them.
     """
-    request = EigenRequest(shift, Demand(pairs=0), gap_tol, 1e-10, DENSE_LIMIT, None, seed)
-    if shift.num_nodes == 0:
+    return range_of(ends_request(shift, gap_tol, seed))
+
+
+def ends_request(shift: ShiftOperator, gap_tol: float = 1e-9, seed: int = 0) -> EigenRequest:
+    """A request for the ends of a spectrum alone; see `frequency_range`."""
+    return EigenRequest(shift, Demand(pairs=0), gap_tol, 1e-10, DENSE_LIMIT, None, seed)
+
+
+def range_of(request: EigenRequest) -> tuple[float, float]:
+    """The `frequency_range` that a request asks for."""
+    size = request.shift.num_nodes
+    if size == 0:
         return 0.0, 0.0
-    if shift.num_nodes <= DENSE_LIMIT:
+    if size <= DENSE_LIMIT:
         values = np.linalg.eigvalsh(request.low.toarray())
         lowest, far = float(values[0]), float(values[-1])
     else:

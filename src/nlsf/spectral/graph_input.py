@@ -11,6 +11,7 @@ from scipy import sparse
 from torch import Tensor
 
 from nlsf.errors import GraphError
+from nlsf.spectral.edge_order import MOST_NODES, counted_edges
 
 Graph: TypeAlias = Any
 """``edge_index`` (an integer tensor or array of shape (2, E)), a square adjacency (torch dense or
@@ -102,13 +103,20 @@ def _from_edge_index(
     n_edges = edges.shape[1]
     if num_nodes is None:
         num_nodes = int(edges.max()) + 1 if n_edges else 0
-    outside = (edges < 0) | (edges >= num_nodes)
-    if outside.any():
+    if n_edges and (edges.min() < 0 or edges.max() >= num_nodes):
+        outside = (edges < 0) | (edges >= num_nodes)
         e = int(np.flatnonzero(outside.any(axis=0))[0])
         raise GraphError(
             f"Edge {e} of edge_index joins nodes {edges[0, e]} and {edges[1, e]}, but the graph "
             f"has {num_nodes} nodes, numbered from 0."
         )
+    if reduce not in ("sum", "max"):
+        raise GraphError(f"reduce must be 'sum' or 'max', not {reduce!r}.")
+    if edge_weight is None and num_nodes <= MOST_NODES:
+        counted = counted_edges(edges, num_nodes)
+        if reduce == "max":
+            counted.data[:] = 1.0
+        return counted
     weight = np.ones(n_edges) if edge_weight is None else _to_numpy(edge_weight)
     if weight.shape != (n_edges,):
         raise GraphError(
@@ -122,8 +130,6 @@ def _from_edge_index(
         first = np.ones(n_edges, dtype=bool)
         first[1:] = (np.diff(edges[:, order], axis=1) != 0).any(axis=0)
         edges, weight = edges[:, order[first]], weight[order[first]]
-    elif reduce != "sum":
-        raise GraphError(f"reduce must be 'sum' or 'max', not {reduce!r}.")
     return _tidy(sparse.coo_array((weight, (edges[0], edges[1])), shape=(num_nodes, num_nodes)))
 
 

@@ -191,7 +191,8 @@ def fitting(x: Tensor, dtype: torch.dtype, *, check_finite: bool) -> Tensor:
             f"The signal is {x.dtype}, the projector {dtype}: use projector.to(x.dtype), or "
             "convert the signal."
         )
-    if check_finite and not torch.isfinite(x).all():
+    # A sum is not finite if a summand is not, and takes a tenth of the time.
+    if check_finite and not torch.isfinite(x.sum()) and not torch.isfinite(x).all():
         where = (~torch.isfinite(x)).nonzero()[0].tolist()
         raise SignalError(f"The signal has the value {x[tuple(where)].item()} at {where}.")
     return x

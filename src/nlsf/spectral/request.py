@@ -10,6 +10,7 @@ from scipy import sparse
 from nlsf.spectral.demand import Demand
 from nlsf.spectral.memory import require_memory
 from nlsf.spectral.shift import ShiftOperator
+from nlsf.spectral.spectral_measure import SpectralMeasure
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class EigenRequest:
     def low(self) -> sparse.csr_array:
         """The operator, or its negative where the largest eigenvalues lead."""
         return self.shift.matrix if self.shift.order == "ascending" else -self.shift.matrix
+
+    @cached_property
+    def measure(self) -> SpectralMeasure:
+        """What thirty products tell about the spectrum of `low`."""
+        return SpectralMeasure.of(self.low, self.shift.scale, self.seed)
 
     @property
     def bounds(self) -> tuple[float, float]:

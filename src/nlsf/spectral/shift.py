@@ -12,12 +12,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nlsf.errors import GraphError, NotSymmetricError, SelfLoopWarning
+from nlsf.errors import GraphError, SelfLoopWarning
+from nlsf.spectral.csr import diagonal_places
 from nlsf.spectral.graph_input import Graph, Reduce, adjacency_matrix
+from nlsf.spectral.hermitian import check_hermitian
 
 Normalization: TypeAlias = Literal["sym"] | None
 Symmetrize: TypeAlias = Literal["sum", "mean", "max"] | None
 Order: TypeAlias = Literal["ascending", "descending"]
+
+_BLOCK = 1 << 16
+"""Entries that are scaled at a time: their factors stay in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +107,7 @@ class ShiftOperator:
             coo = csr.tocoo()
             e = int(np.flatnonzero(~np.isfinite(coo.data))[0])
             raise GraphError(f"Entry ({coo.row[e]}, {coo.col[e]}) of the matrix is {coo.data[e]}.")
-        _check_hermitian(csr, hint="a shift operator must equal its conjugate transpose.")
+        check_hermitian(csr, hint="a shift operator must equal its conjugate transpose.")
         return cls(csr, name, _gershgorin(csr), order)
 
 
@@ -228,7 +233,7 @@ def magnetic_laplacian(
 
 def _undirected(A: sparse.csr_array, symmetrize: Symmetrize) -> sparse.csr_array:
     if symmetrize is None:
-        _check_hermitian(
+        check_hermitian(
             A,
             hint="pass symmetrize='sum', 'mean' or 'max' to make it undirected, "
             "or keep the direction with magnetic_laplacian.",
@@ -241,29 +246,6 @@ def _undirected(A: sparse.csr_array, symmetrize: Symmetrize) -> sparse.csr_array
     if symmetrize == "max":
         return A.maximum(A.T).tocsr()
     raise GraphError(f"symmetrize must be None, 'sum', 'mean' or 'max', not {symmetrize!r}.")
-
-
-def _check_hermitian(matrix: sparse.csr_array, *, hint: str) -> None:
-    """Raises unless the matrix equals its conjugate transpose up to rounding."""
-    other = matrix.conj().T.tocsr()
-    same_pattern = all(
-        np.array_equal(getattr(matrix, name), getattr(other, name))
-        for name in ("indptr", "indices")
-    )
-    # Nearly always: two passes over the entries, where a difference takes many.
-    if same_pattern and np.array_equal(matrix.data, other.data):
-        return
-    difference = abs(matrix - other).tocoo()
-    if difference.nnz == 0:
-        return
-    worst = int(np.argmax(difference.data))
-    if difference.data[worst] <= 1e-12 * abs(matrix.data).max():
-        return
-    i, j = int(difference.row[worst]), int(difference.col[worst])
-    raise NotSymmetricError(
-        f"The matrix is not symmetric: entry ({i}, {j}) is {matrix[i, j]:g} and entry ({j}, {i}) "
-        f"is {matrix[j, i]:g}; {hint}"
-    )
 
 
 def _without_loops(A: sparse.csr_array) -> sparse.csr_array:
@@ -286,13 +268,25 @@ def _scale(A: sparse.csr_array, degree: NDArray[np.float64]) -> sparse.csr_array
     inverse_root = np.zeros_like(degree)
     np.divide(1.0, np.sqrt(degree), out=inverse_root, where=degree > 0)
     # The product of the two factors first: it rounds alike for (i, j) and (j, i).
-    factors = np.repeat(inverse_root, np.diff(A.indptr))
-    factors *= inverse_root[A.indices]
-    return sparse.csr_array((A.data * factors, A.indices, A.indptr), shape=A.shape)
+    scaled = np.repeat(inverse_root.astype(A.dtype), np.diff(A.indptr))
+    for start in range(0, A.nnz, _BLOCK):
+        some = slice(start, start + _BLOCK)
+        scaled[some] *= inverse_root[A.indices[some]]
+        scaled[some] *= A.data[some]
+    return sparse.csr_array((scaled, A.indices, A.indptr), shape=A.shape)
 
 
 def _minus_adjacency(diagonal: NDArray[np.float64], A: sparse.csr_array) -> sparse.csr_array:
-    matrix = (sparse.diags_array(diagonal, format="csr") - A).tocsr()
+    places = diagonal_places(A)
+    if len(places) == A.shape[0]:  # with a loop everywhere, no entry needs a new place
+        values = -A.data
+        values[places] += diagonal
+        matrix = sparse.csr_array((values, A.indices, A.indptr), shape=A.shape)
+        if values.all():
+            return matrix
+        matrix = matrix.copy()
+    else:
+        matrix = (sparse.diags_array(diagonal, format="csr") - A).tocsr()
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix

@@ -94,10 +94,12 @@ class StreamedProjections:
         coefficients = None
         if known is not None:
             coefficients, x = known.split(x)
-        bands = x.new_zeros(projector.n_bands, len(self.rows), x.shape[1])
         # Rows that are all nodes tell the Gram matrices; else the terms must.
-        gram = x.new_zeros(projector.n_bands, self.x.shape[1], x.shape[1])
         every = len(self.rows) == len(x) and bool((self.rows.diff() == 1).all())
+        bands = series[:, 0, None, None] * (x if every else x[self.rows])
+        gram = x.new_zeros(projector.n_bands, self.x.shape[1], x.shape[1])
+        if not every:
+            gram += series[:, 0, None, None] * (self.x.mH @ x)
         for first, terms in _groups(projector.operator, x.contiguous(), series.shape[1]):
             weights = series[:, first : first + len(terms)]
             _add(bands, weights, terms if every else terms[:, self.rows])
@@ -125,22 +127,22 @@ class StreamedProjections:
 
 
 def _groups(operator: ScaledOperator, x: Tensor, count: int) -> Iterator[tuple[int, Tensor]]:
-    """The terms T_k x, k = 0 .. count - 1, in groups: the first k and a view (n, N, c).
+    """The terms T_k x, k = 1 .. count - 1, in groups: the first k and a view (n, N, c).
 
     The next group is written over it.
     """
-    ring = x.new_empty(_GROUP + 2, *x.shape)
-    for first in range(0, count, _GROUP):
+    ring = x.new_empty(_GROUP + 2, *x.shape)  # two terms of the group before, and the group
+    for first in range(1, count, _GROUP):
         size = min(_GROUP, count - first)
         for slot in range(2, 2 + size):
-            if first + slot == 2:
-                ring[slot] = x
-            elif first + slot == 3:
-                ring[slot] = operator.apply(ring[slot - 1])
+            if first + slot == 3:
+                ring[slot] = operator.apply(x)
             else:
-                operator.advance(ring[slot - 2], ring[slot - 1], ring[slot])
+                before = x if first + slot == 4 else ring[slot - 2]
+                operator.advance(before, ring[slot - 1], ring[slot])
         yield first, ring[2 : 2 + size]
-        ring[:2] = ring[_GROUP:]
+        if first + size < count:
+            ring[:2] = ring[_GROUP:]
 
 
 def _add(bands: Tensor, weights: Tensor, terms: Tensor) -> None:
