@@ -26,33 +26,53 @@ def thin_product(matrix: Tensor, x: Tensor) -> Tensor:
     shared = matrix.ndim == 2 and not is_vmapped(matrix)
     if not shared or min(matrix.shape) < _LARGE or torch.compiler.is_compiling():
         return matrix @ x
-    if is_vmapped(x):
+    if is_vmapped(x) or (x.ndim == 2 and x.requires_grad and not matrix.requires_grad):
         product: Tensor = _Product.apply(matrix, x)  # type: ignore[no-untyped-call]
         return product
     if x.ndim == 2:
-        return matrix @ x
+        return _product(matrix, x)
     leading, channels = x.shape[:-2], x.shape[-1]
     columns = x.flatten(0, -3).movedim(0, 1).flatten(1)
-    y = (matrix @ columns).unflatten(1, (leading.numel(), channels))
+    y = _product(matrix, columns).unflatten(1, (leading.numel(), channels))
     many: Tensor = y.movedim(1, 0).unflatten(0, leading)
     return many
 
 
+def _product(matrix: Tensor, x: Tensor) -> Tensor:
+    """The product with few columns (b, d), in the order in which the matrix lies in memory.
+
+    Eigenvectors are stored by rows, so :math:`V^T` is by columns; BLAS multiplies that with few
+    columns at half the speed of :math:`x^T V`, which is the same.
+    """
+    by_columns = matrix.stride(0) == 1 and not matrix.is_complex()
+    return (x.mT @ matrix.mT).mT.contiguous() if by_columns else matrix @ x
+
+
 class _Product(torch.autograd.Function):
-    """A product inside of a transform of `torch.func`, where leading dimensions are hidden."""
+    """A product with a fixed matrix, whose gradient is one too.
+
+    PyTorch's own gradient would read the matrix in the slow order, and inside of a transform of
+    `torch.func`, where leading dimensions are hidden, once for each of them.
+    """
 
     @staticmethod
     def forward(matrix: Tensor, x: Tensor) -> Tensor:
-        return matrix @ x
+        return _product(matrix, x)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(inputs[0])
+        ctx.save_for_forward(inputs[0])
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
         (matrix,) = ctx.saved_tensors
         return None, thin_product(matrix.mH, grads[0])
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
+        (matrix,) = ctx.saved_tensors
+        return thin_product(matrix, tangents[1])
 
     @staticmethod
     def vmap(
