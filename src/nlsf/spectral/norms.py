@@ -15,7 +15,9 @@ def power(base: Tensor, exponent: float) -> Tensor:
     if exponent == 1:
         return base
     zero = base == 0  # not "> 0": a NaN must stay one
-    return torch.where(zero, 0.0, torch.where(zero, 1.0, base) ** exponent)
+    base = base.masked_fill(zero, 1.0)
+    raised = base.sqrt() if exponent == 0.5 else base**exponent
+    return raised.masked_fill(zero, 0.0)
 
 
 def energy(x: Tensor) -> Tensor:
@@ -25,8 +27,8 @@ def energy(x: Tensor) -> Tensor:
 
 def relative(norms: Tensor) -> Tensor:
     """Norms (..., B, d) as shares of the whole: divided by their root of squares over the bands."""
-    total = power(norms.square().sum(-2, keepdim=True), 0.5)
-    return norms / torch.where(total == 0, 1.0, total)
+    total = norms.square().sum(-2, keepdim=True)
+    return norms * total.masked_fill(total == 0, 1.0).rsqrt()
 
 
 def lp_norm(x: Tensor, p: float) -> Tensor:
@@ -41,5 +43,5 @@ def lp_norm(x: Tensor, p: float) -> Tensor:
     if p == math.inf:
         return largest.squeeze(-2)
     largest = largest.detach()
-    unit = torch.where(largest == 0, 1.0, largest)
+    unit = largest.masked_fill(largest == 0, 1.0)
     return power((size / unit).pow(p).sum(-2), 1 / p) * unit.squeeze(-2)

@@ -14,6 +14,7 @@ from nlsf.spectral.batch_projector import BatchProjector
 from nlsf.spectral.column_decomposition import PYTHAGORAS, ColumnDecomposition
 from nlsf.spectral.norms import energy, power
 from nlsf.spectral.projector import Projector
+from nlsf.spectral.thin import thin_product
 from nlsf.spectral.vmapped import holds_everywhere
 
 
@@ -90,20 +91,25 @@ class PreparedRows:
             nodes=self.nodes[index],
         )
 
-    def map(self, weight: Tensor | None = None) -> ColumnDecomposition:
+    def map(
+        self, weight: Tensor | None = None, mapped: Tensor | None = None
+    ) -> ColumnDecomposition:
         """The decomposition of X W at the prepared nodes.
 
         Args:
             weight: W, (F, d); the signal itself by default.
+            mapped: the product of ``sparse`` with it, (N, d), where it is known already.
         """
         signal, coefficients, remainder = self.signal, self.coefficients, self.remainder
         if weight is not None:
+            coefficients = thin_product(coefficients, weight)
             if self.sparse is not None:
-                found = self._by_pythagoras(self.sparse @ weight, coefficients @ weight)
+                mapped = self.sparse @ weight if mapped is None else mapped
+                found = self._by_pythagoras(mapped, coefficients)
                 if found is not None:
                     return found
             # The remainder makes the rows of the signal itself unnecessary in the synthesis.
-            coefficients, remainder = coefficients @ weight, remainder @ weight
+            remainder = remainder @ weight
         total = self._rest_energy(weight)
         return ColumnDecomposition(self.projector, signal, coefficients, remainder, total)
 
@@ -115,7 +121,8 @@ class PreparedRows:
             rest = total - energy(coefficients).sum(0, keepdim=True)
             if not holds_everywhere(rest > PYTHAGORAS * total):
                 return None
-        signal = mapped[self.nodes]
+        # Its gradient is a third of the time of that of mapped[nodes].
+        signal = mapped.index_select(0, self.nodes)
         return ColumnDecomposition(self.projector, signal, coefficients, None, rest)
 
     def _rest_energy(self, weight: Tensor | None) -> Tensor | None:

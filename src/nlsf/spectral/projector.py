@@ -135,7 +135,7 @@ class Projector(OneGraph):
 
     def spread(self, per_band: Tensor) -> Tensor:
         """Gives every column the number of its band: (..., B, d) to (..., k, d)."""
-        return per_band[..., self.band, :]
+        return per_band.index_select(-2, self.band)
 
     def mix(self, coefficients: Tensor, per_band: Tensor) -> Tensor:
         """Multiplies the columns of each band by its matrix: (..., k, d), (..., B, d, m)."""

@@ -256,7 +256,7 @@ class NodeClassifier(nn.Module):
     def forward_rows(self, prepared: tuple[PreparedRows | PreparedBands, ...]) -> Tensor:
         """The outputs (R, out_channels) at the prepared nodes."""
         weight = self.encoder.weight.T if isinstance(self.encoder, nn.Linear) else None
-        parts: list[Decomposition] = [p.map(weight) for p in prepared]
+        parts = self._map(prepared, weight)
         layer = self.filters.layers[0]
         if isinstance(layer, LaplacianAttention):
             y = layer.respond(parts)
@@ -264,6 +264,20 @@ class NodeClassifier(nn.Module):
             assert isinstance(layer, NodeNLSF)
             y = layer.respond(parts[0])
         return self._decode(y)
+
+    @staticmethod
+    def _map(
+        prepared: tuple[PreparedRows | PreparedBands, ...], weight: Tensor | None
+    ) -> list[Decomposition]:
+        """The decomposition of every branch; they share the product with sparse features."""
+        mapped, parts = None, []
+        for one in prepared:
+            if isinstance(one, PreparedBands) or one.sparse is None or weight is None:
+                parts.append(one.map(weight))
+            else:
+                mapped = one.sparse @ weight if mapped is None else mapped
+                parts.append(one.map(weight, mapped))
+        return parts
 
     def _branches(self) -> list[NodeNLSF]:
         layer = self.filters.layers[0]
