@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from nlsf.errors import ModelError
-from nlsf.nn import InvariantNorm, NLSFStack, NodeNLSF
+from nlsf.nn import InvariantNorm, LaplacianAttention, NLSFStack, NodeNLSF
 from nlsf.spectral import BatchProjector, DyadicBands, IndexBands, Projector
 from nlsf.testing.graphs import path, torus
 from nn.layers import F64, MIXED, batch_of, layer_of, randomised, signal, spectrum_of
@@ -63,6 +63,14 @@ def test_residuals_are_added_where_channels_agree():
     last = layers[1](middle, G.edge_index)
     torch.testing.assert_close(plain(x, G.edge_index), last)
     torch.testing.assert_close(residual(x, G.edge_index), last + middle)
+
+
+def test_the_branches_of_an_attention_share_the_residual():
+    layer = LaplacianAttention(NodeNLSF(2, 2, IndexBands(3)), NodeNLSF(2, 2))
+    plain, residual = (randomised(NLSFStack([layer], r)) for r in (False, True))
+    x = signal(20, 2)
+    added = residual(x, G.edge_index) - plain(x, G.edge_index)
+    torch.testing.assert_close(added, torch.cat([x / 2, x / 2], dim=-1))
 
 
 def test_every_layer_but_the_last_is_normalised():

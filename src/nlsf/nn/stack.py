@@ -57,7 +57,8 @@ class NLSFStack(nn.Module):
 
     Args:
         layers: `NodeNLSF` or `LaplacianAttention` layers, each taking what the one before gives.
-        residual: add the input of a layer to its output, where the channels agree.
+        residual: add the input of a layer to its output, where the channels agree; with attention,
+            whose branches stand side by side, half of it to each of them.
         norm: normalise the output of every layer but the last with `InvariantNorm`.
 
     Shapes:
@@ -94,8 +95,8 @@ class NLSFStack(nn.Module):
             batch = self._graph_of_nodes(options.get("spectrum"))
         for i, layer in enumerate(self.layers):
             y = layer(x, *graph, **options)
-            if self.residual and y.shape == x.shape:
-                y = y + x
+            if self.residual:
+                y = _with_input(y, x)
             if i < len(self.norms):
                 norm = self.norms[i]
                 y = norm(y, batch) if isinstance(norm, InvariantNorm) else y
@@ -113,3 +114,10 @@ class NLSFStack(nn.Module):
         items = tuple(spectrum)
         nodes = torch.tensor([s.num_nodes for s in items], dtype=torch.int64)
         return torch.repeat_interleave(nodes).to(items[0].vectors.device if items else "cpu")
+
+
+def _with_input(y: Tensor, x: Tensor) -> Tensor:
+    """The output of a layer plus its input; two branches share it, as they do at the start."""
+    if y.shape[-1] == 2 * x.shape[-1]:
+        x = torch.cat([x, x], dim=-1) / 2
+    return y + x if y.shape == x.shape else y

@@ -270,7 +270,8 @@ class NodeClassifier(nn.Module):
         prepared: tuple[PreparedRows | PreparedBands, ...], weight: Tensor | None
     ) -> list[Decomposition]:
         """The decomposition of every branch; they share the product with sparse features."""
-        mapped, parts = None, []
+        mapped: Tensor | None = None
+        parts: list[Decomposition] = []
         for one in prepared:
             if isinstance(one, PreparedBands) or one.sparse is None or weight is None:
                 parts.append(one.map(weight))
