@@ -71,6 +71,7 @@ WRONG = [
     (experiment(DATA, GCN, '[tuning]\nsplits = "3"'), "tuning.splits must be a number from 1"),
     (experiment(DATA, GCN, "[tuning]\ntraining = {epoch = 3}"), "Did you mean 'epochs'?"),
     (experiment(DATA, GCN, "[tuning]\ntraining = 3"), "tuning.training must be a table"),
+    (experiment(DATA, GCN, "[training]\nepoch = 3"), "for all columns: There is no key in"),
     (experiment(DATA, GCN, top=f"{TOP}\ntuning = 3"), "tuning must be a table, not 3"),
     (experiment('[[data]]\nlabel = "x"', GCN), "data[1].name is missing"),
     (experiment('[[data]]\nname = "csbn"', GCN), "data[1].name: There is no data set 'csbn'. Did"),
@@ -344,6 +345,14 @@ def test_experiments_are_found_by_name(tmp_path):
         find_experiment("smal", tmp_path)
     with pytest.raises(ConfigError, match="no experiment"):
         find_experiment("../small", tmp_path)
+
+
+def test_training_for_all_columns_but_for_what_they_say(tmp_path):
+    common = "[training]\nepochs = 7\npatience = 3\n"
+    other = DATA + 'label = "few"\ntraining = {epochs = 2}\n'
+    found = read(tmp_path, experiment(DATA + other, GCN, common))
+    trainings = [cell.settings["training"] for _, _, cell in found.cells()]
+    assert trainings == [{"epochs": 7, "patience": 3}, {"epochs": 2, "patience": 3}]
 
 
 def test_a_column_may_change_the_tuning_of_all_methods(tmp_path):

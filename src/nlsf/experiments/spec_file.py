@@ -1,7 +1,8 @@
 """The TOML of an experiment, read strictly: `experiment_of`.
 
 Top-level keys are title, paper, metric, measure, spread, seeds and note; then ``[tuning]``,
-``[space]`` with choices for all methods, one ``[[data]]`` a column and one ``[[method]]`` a row.
+``[training]`` for all columns but for what they say themselves, ``[space]`` with choices for all
+methods, one ``[[data]]`` a column and one ``[[method]]`` a row.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from nlsf.train.config import check_keys
 from nlsf.train.metrics import METRICS
 from nlsf.train.models import MODELS, find_model
 from nlsf.train.presets import PRESETS
-from nlsf.train.tables import Table, from_table
+from nlsf.train.tables import Table, from_table, merged
 
 T = TypeVar("T")
 
@@ -74,12 +75,14 @@ def experiment_of(name: str, table: Mapping[str, Any]) -> Experiment:
     """
     lists = {key: table[key] for key in ("data", "method") if key in table}
     rest = {key: value for key, value in table.items() if key not in lists}
-    top, tables = _read(_Top, rest, "", ("tuning", "space"), known=("data", "method"))
+    top, tables = _read(_Top, rest, "", ("tuning", "training", "space"), known=("data", "method"))
     if not top.title:
         raise ConfigError("title is missing: what does the table show?")
     _check_seeds(top.seeds, "seeds")
     if top.metric not in METRICS:
         raise ConfigError(unknown_name("metric", top.metric, METRICS))
+    training = {"training": tables["training"]} if tables["training"] else {}
+    _check_settings(training, "for all columns")
     experiment = Experiment(
         name,
         top.title,
@@ -88,7 +91,7 @@ def experiment_of(name: str, table: Mapping[str, Any]) -> Experiment:
         top.spread,
         top.seeds,
         read_tuning(tables["tuning"]),
-        tuple(_column(one, where) for where, one in _numbered(lists, "data")),
+        tuple(_column(one, where, training) for where, one in _numbered(lists, "data")),
         tuple(_method(one, where) for where, one in _numbered(lists, "method")),
         top.note,
         tables["space"],
@@ -117,7 +120,7 @@ def _check_time(experiment: Experiment, tables: Mapping[str, Table]) -> None:
         raise ConfigError("A table of times needs a method with model = 'gcn' to refer to.")
 
 
-def _column(table: Any, where: str) -> Column:
+def _column(table: Any, where: str, common: Table) -> Column:
     inner = ("options", "features", "model", "training", "tuning")
     read, tables = _read(_Data, table, where, inner)
     if not read.name:
@@ -137,7 +140,7 @@ def _column(table: Any, where: str) -> Column:
         read_tuning(tuning)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
-    settings: Table = {key: value for key, value in tables.items() if value}
+    settings = merged(common, {key: value for key, value in tables.items() if value})
     if read.preset is not None:
         settings["preset"] = read.preset
     _check_settings(settings, where)
