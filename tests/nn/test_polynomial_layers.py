@@ -1,4 +1,4 @@
-"""Layers and models take polynomial bands where they take exact ones, on one graph."""
+"""Layers and models take polynomial bands where they take exact ones."""
 
 import pytest
 import torch
@@ -21,13 +21,14 @@ from nlsf.spectral import (
     IndexBands,
     IntervalBands,
     PolynomialBands,
+    PolynomialBatchProjector,
     PolynomialProjector,
     laplacian,
     partial_eigh,
 )
 from nlsf.testing import assert_shift_equivariant
 from nlsf.testing.graphs import torus
-from nn.layers import randomised, signal
+from nn.layers import MIXED, batch_of, randomised, signal
 
 GRAPH = torus(4, 5)
 SHIFT = laplacian(GRAPH, normalization="sym")
@@ -102,8 +103,24 @@ def test_a_projector_can_be_given_and_must_fit():
         layer(x, spectrum=PolynomialProjector(SHIFT, PolynomialBands(DyadicBands(S=4), 3)))
     with pytest.raises(ModelError, match="pass edge_index, or a PolynomialProjector"):
         layer(x, spectrum=partial_eigh(SHIFT))
-    with pytest.raises(ModelError, match="for one graph"):
-        layer(x, GRAPH.edge_index, batch=torch.zeros(GRAPH.num_nodes, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("name", [name for name in LAYERS if name != "mixing"])
+def test_a_batch_equals_its_graphs_one_by_one(name):
+    layer = randomised(LAYERS[name]())
+    batch = batch_of(MIXED)
+    found = layer(batch.x, batch.edge_index, batch=batch.batch)
+    each = [layer(one.x, one.edge_index) for one in batch.to_data_list()]
+    torch.testing.assert_close(found, torch.cat(each), atol=1e-7, rtol=1e-7)
+
+
+def test_the_projector_of_a_batch_can_be_given():
+    layer = randomised(LAYERS["pooling"]())
+    batch = batch_of(MIXED)
+    shifts = [laplacian(one, normalization="sym") for one in MIXED]
+    P = PolynomialBatchProjector([PolynomialProjector(one, SMOOTH) for one in shifts], SMOOTH)
+    expected = layer(batch.x, batch.edge_index, batch=batch.batch)
+    torch.testing.assert_close(layer(batch.x, spectrum=P), expected)
 
 
 def test_single_precision_and_many_signals():
@@ -154,6 +171,17 @@ def test_the_fast_path_of_nodes(branches, place):
     prepared = model.prepare(rows, x, GRAPH.edge_index)
     plain = model(x, GRAPH.edge_index)[rows]
     torch.testing.assert_close(model.forward_rows(prepared), plain, atol=1e-5, rtol=1e-4)
+
+
+def test_the_fast_path_of_pooling():
+    sizes = {"in_channels": 2, "out_channels": 3, "index_bands": IndexBands(4)}
+    model = randomised(GraphClassifier(**sizes, level="pooling", value_bands=SMOOTH)).eval()
+    batch = batch_of(MIXED)
+    graph = {"edge_index": batch.edge_index, "batch": batch.batch}
+    prepared = model.prepare(batch.x, **graph)
+    index = torch.arange(len(MIXED))
+    found = model.forward_prepared([one[index] for one in prepared])
+    torch.testing.assert_close(found, model(batch.x, **graph), atol=1e-7, rtol=1e-7)
 
 
 def test_the_fast_path_of_graphs_is_closed_and_says_why():

@@ -176,9 +176,12 @@ def test_a_regression_shows_numbers(tmp_path):
     assert page.html()
 
 
+@pytest.mark.parametrize("bands", ["dyadic", "polynomial"])
 @pytest.mark.parametrize("model", ["graph", "pooling"])
-def test_graphs_have_a_page(tmp_path, model):
-    page = page_of(graph_data(), tmp_path / "run", model={"name": model})
+def test_graphs_have_a_page(tmp_path, model, bands):
+    page = page_of(
+        graph_data(), tmp_path / "run", model={"name": model, "value_bands": {"kind": bands}}
+    )
     drawing = sections(page)["The graph"][0]
     assert isinstance(drawing, GraphDrawing)
     titles = [chart.title for chart in sections(page)["What the filters learned"]]

@@ -5,7 +5,6 @@ import torch
 from torch import nn
 from torch_geometric.data import Batch, Data
 
-from nlsf.errors import ModelError
 from nlsf.nn import GraphClassifier, NodeClassifier, SparseSignal, Start
 from nlsf.nn.models import SignalClassifier
 from nlsf.spectral import DyadicBands, IndexBands, PolynomialBands, UniformBands
@@ -330,9 +329,16 @@ def test_polynomial_bands_see_the_whole_graph_or_its_rows(branches, encoder, tmp
     assert (tmp_path / "projections").exists() == (encoder == "linear")
 
 
-def test_polynomial_bands_are_refused_for_many_graphs():
+@pytest.mark.parametrize(
+    ("level", "kind"), [("graph", GraphBatches), ("pooling", PooledNodes)], ids=["graph", "pooling"]
+)
+def test_polynomial_bands_of_many_graphs(level, kind):
     dataset = graph_data()
     sizes = {"in_channels": dataset.num_features, "out_channels": dataset.num_outputs}
-    model = GraphClassifier(**sizes, branches="value", value_bands=SMOOTH)
-    with pytest.raises(ModelError, match="for one graph"):
-        inputs_for(model, dataset, cache=False)
+    model = GraphClassifier(**sizes, level=level, value_bands=SMOOTH).to(F64).eval()
+    told = []
+    inputs = inputs_for(model, dataset, cache=False, dtype=F64, progress=told.append)
+    assert isinstance(inputs, kind)
+    assert any(text.startswith("Polynomial bands of") for text in told)
+    batch = Batch.from_data_list(list(dataset.graphs))
+    assert_outputs(inputs, model, model(batch.x.to(F64), batch.edge_index, batch=batch.batch))

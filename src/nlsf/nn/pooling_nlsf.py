@@ -12,9 +12,9 @@ from nlsf.nn.activation import activation_of
 from nlsf.nn.grouped_mlp import GroupedMLP
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.readout import Readout, ReadoutName
-from nlsf.nn.spectra import SpectrumArgument
+from nlsf.nn.spectra import ManyGraphs, SpectrumArgument
 from nlsf.nn.spectral_layer import graph_of_nodes
-from nlsf.spectral import BatchProjector, Decomposition
+from nlsf.spectral import Decomposition
 from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
 
 
@@ -103,14 +103,14 @@ class PoolingNLSF(nn.Module):
         """The same for a signal that is decomposed already."""
         y = self.activation(self.node.respond(parts))
         projector = parts.projector
-        graphs = projector.num_graphs if isinstance(projector, BatchProjector) else 1
+        graphs = projector.num_graphs if isinstance(projector, ManyGraphs) else 1
         pooled: Tensor = self.readout(y, graph_of_nodes(projector), graphs)
         return pooled if self.network is None else self.network(pooled)
 
     def prepare(self, x: Tensor, *graph: Any, spectrum: SpectrumArgument = None) -> PreparedNodes:
         """The fast path: the nodes of many graphs, projected; arguments as in ``forward``."""
         projector = self.node.projector(x, *graph, spectrum=spectrum)
-        if not isinstance(projector, BatchProjector):
+        if not isinstance(projector, ManyGraphs):
             raise ModelError("The fast path of the pooling level is for many graphs: pass batch.")
         return PreparedNodes.of(x, projector, self.node.norm, self.node.normalize)
 

@@ -16,17 +16,20 @@ from nlsf.spectral import (
     Bands,
     BatchProjector,
     PolynomialBands,
+    PolynomialBatchProjector,
     PolynomialProjector,
     Projector,
     Spectrum,
     batched_eigh,
     laplacian,
     partial_eigh,
-    projector_of,
 )
 from nlsf.spectral.shift import Normalization, ShiftOperator
 
-AnyProjector: TypeAlias = Projector | BatchProjector | PolynomialProjector
+ManyGraphs: TypeAlias = BatchProjector | PolynomialBatchProjector
+"""The projector of a batch of graphs."""
+
+AnyProjector: TypeAlias = Projector | PolynomialProjector | ManyGraphs
 """The projector of a layer's call."""
 
 SpectrumArgument: TypeAlias = Spectrum | Sequence[Spectrum] | AnyProjector | None
@@ -122,13 +125,9 @@ def _projector_for(
         if spectrum is not None or edge_index is None:
             raise ModelError(
                 "Polynomial bands read the graph, not eigenvectors: pass edge_index, or a "
-                "PolynomialProjector as spectrum=."
+                "PolynomialProjector (PolynomialBatchProjector for many graphs) as spectrum=."
             )
-        if batch is not None:
-            raise ModelError(
-                "Polynomial bands are for one graph: leave out batch, or use the base of the bands."
-            )
-        graph = (edge_index, edge_weight, normalization, self_loops)
+        graph = (edge_index, edge_weight, batch, normalization, self_loops)
         return _polynomial(x, bands, complement, *graph)
     if spectrum is None:
         assert edge_index is not None
@@ -155,19 +154,25 @@ def _polynomial(
     complement: bool,
     edge_index: Tensor,
     edge_weight: Tensor | None,
+    batch: Tensor | None,
     normalization: Normalization,
     self_loops: bool,
-) -> AnyProjector:
+) -> PolynomialProjector | PolynomialBatchProjector:
     real = x.real.dtype if x.is_complex() else x.dtype
-    graph = _graph_key(x, edge_index, edge_weight, None, normalization, self_loops)
+    graph = _graph_key(x, edge_index, edge_weight, batch, normalization, self_loops)
 
-    def build() -> AnyProjector:
-        shift = laplacian(
-            edge_index, edge_weight, x.shape[-2], normalization, self_loops=self_loops
-        )
-        return projector_of(shift, bands, complement=complement, dtype=real, device=x.device)
+    def one(edges: Tensor, weight: Tensor | None, size: int) -> PolynomialProjector:
+        shift = laplacian(edges, weight, size, normalization, self_loops=self_loops)
+        return PolynomialProjector(shift, bands, complement=complement).to(real, x.device)
 
-    projector: AnyProjector = _projectors.get((graph, bands, complement, real, x.device), build)
+    def build() -> PolynomialProjector | PolynomialBatchProjector:
+        if batch is None:
+            return one(edge_index, edge_weight, x.shape[-2])
+        graphs = [one(*each) for each in split_batch(edge_index, edge_weight, batch)]
+        return PolynomialBatchProjector(graphs, bands, complement=complement, dtype=real)
+
+    key = (graph, bands, complement, real, x.device)
+    projector: PolynomialProjector | PolynomialBatchProjector = _projectors.get(key, build)
     return projector
 
 

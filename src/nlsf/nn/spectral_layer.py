@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from nlsf.nn.spectra import AnyProjector, SpectrumArgument, projector_for
-from nlsf.spectral import BandProjector, Bands, BatchProjector, Decomposition, DyadicBands, analyze
+from nlsf.nn.spectra import AnyProjector, ManyGraphs, SpectrumArgument, projector_for
+from nlsf.spectral import BandProjector, Bands, Decomposition, DyadicBands, analyze
 from nlsf.spectral.shift import Normalization
 
 
@@ -79,6 +79,6 @@ class SpectralLayer(nn.Module):
 
 def graph_of_nodes(projector: BandProjector) -> Tensor | None:
     """(N,), the graph of each node of a batch; ``None`` for a single graph."""
-    if not isinstance(projector, BatchProjector):
+    if not isinstance(projector, ManyGraphs):
         return None
     return torch.repeat_interleave(projector.nodes)

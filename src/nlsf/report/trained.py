@@ -29,6 +29,7 @@ from nlsf.spectral import (
     laplacian,
     partial_eigh,
 )
+from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.shift import ShiftOperator
 from nlsf.train.inputs import GraphBatches, Inputs, Signals, WholeGraph
 from nlsf.train.inputs_for import inputs_for, spectral_branches
@@ -54,13 +55,13 @@ class Branch:
         spectra: of the one graph; or of each predicted graph, where examples are graphs. Some
             leading eigenpairs, where the filter needs none.
         mark: tells it from another of the same kind; empty where there is none.
-        smooth: the projector of polynomial bands; ``None`` for others.
+        smooth: the projectors of polynomial bands, one a graph; none for others.
     """
 
     layer: SpectralLayer
     spectra: Sequence[Spectrum]
     mark: str = ""
-    smooth: PolynomialProjector | None = None
+    smooth: Sequence[PolynomialProjector] = ()
 
     @property
     def title(self) -> str:
@@ -71,22 +72,30 @@ class Branch:
     @property
     def bands(self) -> Bands:
         """What the spectrum is divided into on the page: eigenspaces, where bands are smooth."""
-        if self.smooth is None:
+        if not self.smooth:
             return self.layer.bands
-        return IndexBands(self.spectra[0].num_eigenspaces)
+        every = [s.num_eigenspaces for s in self.spectra]
+        incomplete = [s.num_eigenspaces for s in self.spectra if s.num_pairs < s.num_nodes]
+        return IndexBands(min(incomplete, default=max(every)))
+
+    @property
+    def parts(self) -> Sequence[PolynomialProjector] | Sequence[GraphPart]:
+        """What each graph brings to a `batch_projector`."""
+        layer = self.layer
+        return self.smooth or [
+            GraphPart.of(spectrum, layer.bands, layer.complement) for spectrum in self.spectra
+        ]
 
     def projector(self, number: int = 0) -> Projector | PolynomialProjector:
         """The layer's bands on the one graph, or on one of the predicted graphs."""
-        if self.smooth is not None:
-            return self.smooth
-        return self._exact(number)
+        return self.smooth[number] if self.smooth else self._exact(number)
 
     def space(self, number: int = 0) -> Projector | Spectrum:
         """What shifts are drawn from that the filter commutes with.
 
         Smooth bands keep the symmetry of the operator, not the larger one of exact bands.
         """
-        return self._exact(number) if self.smooth is None else self.spectra[number]
+        return self.spectra[number] if self.smooth else self._exact(number)
 
     def _exact(self, number: int) -> Projector:
         layer = self.layer
@@ -192,20 +201,22 @@ def _branches(model: nn.Module, job: Job, graphs: list[Data], cache: bool) -> li
     branches = []
     for layer in spectral_branches(model):
         shifts = [_shift(graph, layer) for graph in graphs]
-        smooth = None
+        polynomial = isinstance(layer.bands, PolynomialBands)
+        shown = IndexBands(_LEADING) if polynomial else layer.bands
         if job.dataset.level == "graph":
-            spectra = batched_eigh(shifts, bands=layer.bands)
-        elif isinstance(layer.bands, PolynomialBands):
-            spectra = [partial_eigh(shifts[0], bands=IndexBands(_LEADING), cache=cache)]
-            smooth = PolynomialProjector(
-                shifts[0], layer.bands, complement=layer.complement, cache=cache
-            ).to(job.dtype)
+            spectra = batched_eigh(shifts, bands=shown)
         else:
-            spectra = [partial_eigh(shifts[0], bands=layer.bands, cache=cache)]
+            spectra = [partial_eigh(shifts[0], bands=shown, cache=cache)]
+        smooth = [_smooth(shift, layer, cache).to(job.dtype) for shift in shifts if polynomial]
         branches.append(Branch(layer, [s.to(dtype=job.dtype) for s in spectra], smooth=smooth))
     if len({branch.title for branch in branches}) < len(branches):
         return [replace(b, mark=f", branch {i + 1}") for i, b in enumerate(branches)]
     return branches
+
+
+def _smooth(shift: ShiftOperator, layer: SpectralLayer, cache: bool) -> PolynomialProjector:
+    assert isinstance(layer.bands, PolynomialBands)
+    return PolynomialProjector(shift, layer.bands, complement=layer.complement, cache=cache)
 
 
 def _shift(graph: Data, layer: SpectralLayer) -> ShiftOperator:
@@ -220,7 +231,7 @@ def _shift(graph: Data, layer: SpectralLayer) -> ShiftOperator:
 
 def _batches(graphs: list[Data], branches: Sequence[Branch], dtype: torch.dtype) -> Inputs:
     made = [Data(x=g.x.to(dtype), edge_index=g.edge_index, num_nodes=g.num_nodes) for g in graphs]
-    return GraphBatches(made, [b.spectra for b in branches], [b.layer for b in branches])
+    return GraphBatches(made, [b.parts for b in branches], [b.layer for b in branches])
 
 
 def _inputs(model: nn.Module, job: Job, branches: Sequence[Branch], cache: bool) -> Inputs:

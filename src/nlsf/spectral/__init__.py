@@ -44,6 +44,7 @@ from nlsf.spectral.functional_shift import (
 )
 from nlsf.spectral.graph_input import adjacency_matrix
 from nlsf.spectral.leakage import sharp_bands
+from nlsf.spectral.polynomial_batch import PolynomialBatchProjector
 from nlsf.spectral.polynomial_projector import PolynomialProjector
 from nlsf.spectral.prepared import PreparedGraphs, PreparedRows
 from nlsf.spectral.prepared_bands import PreparedBands
@@ -66,6 +67,7 @@ __all__ = [
     "IndexBands",
     "IntervalBands",
     "PolynomialBands",
+    "PolynomialBatchProjector",
     "PolynomialProjector",
     "PreparedBands",
     "PreparedGraphs",

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nlsf.errors import SignalError
 from nlsf.spectral.bands import Bands
 from nlsf.spectral.column_decomposition import ColumnDecomposition
-from nlsf.spectral.projector import band_frequencies, fitting
+from nlsf.spectral.node_ranges import padded_places
+from nlsf.spectral.projector import band_frequencies, fitting, on_graphs
 from nlsf.spectral.spectrum import Spectrum
 
 
@@ -115,7 +115,7 @@ class BatchProjector:
         self.frequencies = self.frequencies.to(device)
         index = torch.tensor([rest] if rest is not None else [], dtype=torch.int64)
         self.rest_index = index.to(device)
-        self.place = _places(self.nodes, self.vectors.shape[1])
+        self.place = padded_places(self.nodes, self.vectors.shape[1])
 
     @property
     def num_graphs(self) -> int:
@@ -151,11 +151,7 @@ class BatchProjector:
             x: (N_1 + ... + N_G, d).
             check_finite: look for NaN and infinity first.
         """
-        if x.ndim != 2 or x.shape[0] != self.num_nodes:
-            raise SignalError(
-                f"The signal of these {self.num_graphs} graphs must have the shape "
-                f"({self.num_nodes}, channels), not {tuple(x.shape)}."
-            )
+        x = on_graphs(x, self.num_graphs, self.num_nodes)
         x = fitting(x, self.dtype, check_finite=check_finite)
         graphs, width, _ = self.vectors.shape
         padded = x.new_zeros(graphs * width, x.shape[1]).index_copy(0, self.place, x)
@@ -207,13 +203,6 @@ def _implicit(bands: Bands, complement: bool) -> int | None:
     if bands.covers_all:
         return bands.n_bands - 1
     return bands.n_bands if complement else None
-
-
-def _places(nodes: Tensor, width: int) -> Tensor:
-    """(N_1 + ... + N_G,): where each node stands in the padded layout, flattened."""
-    graph = torch.repeat_interleave(nodes)
-    first = nodes.cumsum(0) - nodes
-    return graph * width + torch.arange(len(graph)).to(nodes) - first[graph]
 
 
 def _padded(matrices: list[Tensor]) -> Tensor:

@@ -1,4 +1,4 @@
-"""The nodes of some of many graphs, without a loop over graphs: `nodes_of_graphs`."""
+"""Where the nodes of many graphs are, without a loop over graphs."""
 
 from __future__ import annotations
 
@@ -33,3 +33,10 @@ def nodes_of_graphs(sizes: Tensor, models: Tensor, least: int = 0) -> tuple[Tens
     node[model, place] = first[slot] + number - start[slot]
     graph[model, place] = slot % graphs
     return node, graph
+
+
+def padded_places(sizes: Tensor, width: int) -> Tensor:
+    """(N_1 + ... + N_G,): where each node stands when every graph has ``width`` places."""
+    graph = torch.repeat_interleave(sizes)
+    first = sizes.cumsum(0) - sizes
+    return graph * width + torch.arange(len(graph)).to(sizes) - first[graph]

@@ -12,6 +12,7 @@ from torch import Tensor
 from nlsf.errors import SignalError
 from nlsf.spectral.batch_projector import BatchProjector
 from nlsf.spectral.node_ranges import nodes_of_graphs
+from nlsf.spectral.polynomial_batch import PolynomialBatchProjector
 from nlsf.spectral.transform import analyze
 
 
@@ -57,7 +58,11 @@ class PreparedNodes:
 
     @classmethod
     def of(
-        cls, x: Tensor, projector: BatchProjector, p: float = 2.0, normalize: bool = False
+        cls,
+        x: Tensor,
+        projector: BatchProjector | PolynomialBatchProjector,
+        p: float = 2.0,
+        normalize: bool = False,
     ) -> PreparedNodes:
         """Prepares the signals (N_1 + ... + N_G, d) of all graphs; p and normalize as in `analyze`.
 
@@ -68,7 +73,7 @@ class PreparedNodes:
             normalize: of the norms.
         """
         parts = projector.decompose(x)
-        bands = [projector.restore(projector.part(parts, j)) for j in range(projector.n_bands)]
+        bands = [projector.restore(parts.part(j)) for j in range(projector.n_bands)]
         norms = analyze(parts, p=p, normalize=normalize)
         return cls(torch.stack(bands, dim=1), norms, projector.frequencies, projector.nodes)
 

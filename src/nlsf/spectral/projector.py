@@ -182,6 +182,16 @@ def on_nodes(x: Tensor, num_nodes: int) -> Tensor:
     return x
 
 
+def on_graphs(x: Tensor, num_graphs: int, num_nodes: int) -> Tensor:
+    """The signal itself; raises unless it has one row for every node of all graphs together."""
+    if x.ndim != 2 or x.shape[0] != num_nodes:
+        raise SignalError(
+            f"The signal of these {num_graphs} graphs must have the shape "
+            f"({num_nodes}, channels), not {tuple(x.shape)}."
+        )
+    return x
+
+
 def fitting(x: Tensor, dtype: torch.dtype, *, check_finite: bool) -> Tensor:
     """The signal, made complex where the projector is; raises if its dtype or values do not fit."""
     if dtype.is_complex and x.is_floating_point():

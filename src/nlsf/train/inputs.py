@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,9 @@ from nlsf.nn.spectra import AnyProjector
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import (
     BatchProjector,
-    Spectrum,
+    PolynomialBands,
+    PolynomialBatchProjector,
+    PolynomialProjector,
 )
 from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.prepared import PreparedGraphs, PreparedRows
@@ -157,11 +159,11 @@ class PooledNodes(Inputs):
 
 
 class GraphBatches(Inputs):
-    """Graphs whose spectra are put together anew for every step.
+    """Graphs whose projectors are put together anew for every step.
 
     Args:
         graphs: all of them.
-        spectra: for every branch of the model, one spectrum a graph.
+        parts: for every branch of the model, what each graph brings to a `batch_projector`.
         branches: the layers that read them.
     """
 
@@ -171,21 +173,17 @@ class GraphBatches(Inputs):
     def __init__(
         self,
         graphs: Sequence[Data],
-        spectra: Sequence[Sequence[Spectrum]],
+        parts: Sequence[Sequence[GraphPart] | Sequence[PolynomialProjector]],
         branches: Sequence[SpectralLayer],
     ) -> None:
-        self.graphs, self.branches = graphs, branches
-        self.parts = [
-            [GraphPart.of(one, branch.bands, branch.complement) for one in many]
-            for many, branch in zip(spectra, branches, strict=True)
-        ]
+        self.graphs, self.parts, self.branches = graphs, parts, branches
 
     def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:
         """The outputs at these graphs."""
         numbers = chosen.tolist()
         x = torch.cat([self.graphs[i].x for i in numbers])
         projectors = [
-            BatchProjector.of_parts([p[i] for i in numbers], b.bands, complement=b.complement)
+            batch_projector([p[i] for i in numbers], b)
             for p, b in zip(self.parts, self.branches, strict=True)
         ]
         out: Tensor = model(x, **graph_arguments(projectors))
@@ -227,3 +225,14 @@ class KnownOutputs(Inputs):
 def graph_arguments(projectors: Sequence[AnyProjector]) -> dict[str, Any]:
     """The keyword arguments of a model: one projector, or a pair of them."""
     return {"spectrum": projectors[0] if len(projectors) == 1 else tuple(projectors)}
+
+
+def batch_projector(
+    parts: Sequence[GraphPart] | Sequence[PolynomialProjector], branch: SpectralLayer
+) -> BatchProjector | PolynomialBatchProjector:
+    """The projector of some graphs for a layer, of what each of them brings to it."""
+    bands, complement = branch.bands, branch.complement
+    if isinstance(bands, PolynomialBands):
+        smooth = cast("Sequence[PolynomialProjector]", parts)
+        return PolynomialBatchProjector(smooth, bands, complement=complement)
+    return BatchProjector.of_parts(cast("Sequence[GraphPart]", parts), bands, complement=complement)

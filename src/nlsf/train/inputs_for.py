@@ -10,19 +10,20 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
-from nlsf.errors import ModelError
 from nlsf.nn import LaplacianAttention
 from nlsf.nn.baselines import PeerModel
 from nlsf.nn.models import GraphClassifier, NodeClassifier, SignalClassifier
 from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import (
-    BatchProjector,
     PolynomialBands,
+    PolynomialProjector,
+    ShiftOperator,
     batched_eigh,
     laplacian,
     projector_of,
 )
+from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.cache import SpectrumCache
 from nlsf.spectral.prepared import PreparedGraphs
 from nlsf.spectral.prepared_nodes import PreparedNodes
@@ -36,6 +37,7 @@ from nlsf.train.inputs import (
     PreparedSet,
     Signals,
     WholeGraph,
+    batch_projector,
     graph_arguments,
 )
 from nlsf.train.solvers import Solved
@@ -170,11 +172,7 @@ def _graphs(
     ]
     if not branches:
         return GraphUnion(graphs, together=isinstance(model, PeerModel) and model.together)
-    spectra = []
-    if any(isinstance(branch.bands, PolynomialBands) for branch in branches):
-        raise ModelError(
-            "Polynomial bands are for one graph: use their base for a data set of graphs."
-        )
+    graph_parts = []
     for branch in branches:
         shifts = [
             laplacian(
@@ -186,27 +184,42 @@ def _graphs(
             )
             for g in dataset.graphs
         ]
-        progress(f"Eigendecompositions of {len(shifts):,} graphs, {shifts[0].name}")
-        spectra.append([s.to(dtype=dtype) for s in batched_eigh(shifts, bands=branch.bands)])
+        graph_parts.append(_parts(shifts, branch, dtype, progress))
     kind = _prepared_as(model)
     if kind is PreparedNodes:
         bands = sum(branch.n_bands for branch in branches)
         kind = kind if bands * dataset.num_features <= _PROJECTIONS else None
     if kind is None:
-        return GraphBatches(graphs, spectra, branches)
+        return GraphBatches(graphs, graph_parts, branches)
     progress("Preparing the graphs")
     parts = []
     for start in range(0, len(graphs), _CHUNK):
         some = slice(start, start + _CHUNK)
         projectors = [
-            BatchProjector(s[some], b.bands, complement=b.complement)
-            for s, b in zip(spectra, branches, strict=True)
+            batch_projector(p[some], b) for p, b in zip(graph_parts, branches, strict=True)
         ]
         x = torch.cat([g.x for g in graphs[some]])
         assert isinstance(model, GraphClassifier)
         parts.append(model.prepare(x, **graph_arguments(projectors)))
     joined: list[Any] = [kind.cat(branch) for branch in zip(*parts, strict=True)]
     return PreparedSet(joined) if kind is PreparedGraphs else PooledNodes(joined)
+
+
+def _parts(
+    shifts: list[ShiftOperator],
+    branch: SpectralLayer,
+    dtype: torch.dtype,
+    progress: Callable[[str], None],
+) -> list[GraphPart] | list[PolynomialProjector]:
+    """What each graph brings to a `batch_projector`."""
+    count, bands, complement = f"{len(shifts):,} graphs", branch.bands, branch.complement
+    if isinstance(bands, PolynomialBands):
+        progress(f"Polynomial bands of {count}, {shifts[0].name}")
+        made = (PolynomialProjector(shift, bands, complement=complement) for shift in shifts)
+        return [one.to(dtype) for one in made]
+    progress(f"Eigendecompositions of {count}, {shifts[0].name}")
+    spectra = (spectrum.to(dtype=dtype) for spectrum in batched_eigh(shifts, bands=bands))
+    return [GraphPart.of(spectrum, bands, complement) for spectrum in spectra]
 
 
 def _prepared_as(model: nn.Module) -> type[PreparedGraphs] | type[PreparedNodes] | None:

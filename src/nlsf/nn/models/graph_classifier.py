@@ -147,11 +147,9 @@ class GraphClassifier(nn.Module):
     def can_prepare(self) -> bool:
         """Whether the fast path of `prepare` is open to this model."""
         c = self.config
-        bands = (layer.bands for layer in self.modules() if isinstance(layer, SpectralLayer))
-        if any(isinstance(one, PolynomialBands) for one in bands):
-            return False
         if c.level == "graph":
-            return c.norm == 2
+            bands = (layer.bands for layer in self.modules() if isinstance(layer, SpectralLayer))
+            return c.norm == 2 and not any(isinstance(one, PolynomialBands) for one in bands)
         return all(part.form != "full" for part in self.modules() if isinstance(part, Psi))
 
     def prepare(
@@ -172,8 +170,8 @@ class GraphClassifier(nn.Module):
         c = self.config
         if not self.can_prepare:
             raise ModelError(
-                "The fast path needs level='graph' with norm=2, or level='pooling' with a response "
-                "that is not 'full', and bands that are not polynomial."
+                "The fast path needs level='graph' with norm=2 and bands that are not polynomial, "
+                "or level='pooling' with a response that is not 'full'."
             )
         given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
         pairs = zip(self._branches(), given, strict=False)

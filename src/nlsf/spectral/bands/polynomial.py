@@ -24,8 +24,8 @@ class PolynomialBands(Bands):
     Each :math:`p_j` is a Chebyshev series with Jackson's damping: an edge is
     :math:`\pi / (\text{order} + 2)` wide in :math:`\arccos` of the frequency axis scaled to
     [-1, 1], so it is sharper at both ends of the spectrum than in its middle. The cost is one
-    sparse product a degree, for all bands together. `PolynomialProjector` applies them, to one
-    graph.
+    sparse product a degree, for all bands together. `PolynomialProjector` applies them to one
+    graph, `PolynomialBatchProjector` to many.
 
     Args:
         base: the bands, of a family with fixed edges: `DyadicBands`, `UniformBands`,
