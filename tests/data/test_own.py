@@ -261,6 +261,18 @@ class TestPyg:
         targets = from_pyg([self.graph(y=torch.tensor([[0.5, k]])) for k in range(3)])
         assert targets.y.tolist() == [[0.5, 0], [0.5, 1], [0.5, 2]]
 
+    def test_weights_of_many_graphs(self):
+        weight = torch.from_numpy(1.0 + ONE_WAY.sum(1))
+        graphs = [self.graph(y=torch.tensor([k]), edge_weight=weight + k) for k in range(2)]
+        data = from_pyg(graphs)
+        one = from_pyg(self.graph(y=torch.tensor([0, 1, 1, 0]), edge_weight=weight)).graphs[0]
+        for k, graph in enumerate(data.graphs):
+            assert torch.equal(graph.edge_index, one.edge_index)
+            assert torch.equal(graph.edge_weight, one.edge_weight + k)
+        del graphs[1].edge_weight
+        with pytest.raises(FormatError, match="graph 1 has no 'edge_weight', others have"):
+            from_pyg(graphs)
+
     @pytest.mark.parametrize(
         ("change", "message"),
         [

@@ -4,7 +4,9 @@ import signal
 import time
 
 import numpy as np
+import optuna
 import pytest
+import torch
 
 from experiments.tuning_worker import SPACE, TABLE, Halting, run, work
 from nlsf.errors import ConfigError
@@ -14,9 +16,10 @@ from nlsf.experiments.records import read_trials
 from nlsf.experiments.space import Space
 from nlsf.experiments.study import ERROR, open_keeper
 from nlsf.experiments.trial import Tuning
-from nlsf.experiments.tune import tune
+from nlsf.experiments.tune import _pruner, tune
 from nlsf.experiments.tune_display import TuneDisplay
 from processes import Process
+from train.small import graph_data
 
 
 def search(tmp_path, table=TABLE, space=SPACE, tuning=None, name="study.journal", **options):
@@ -147,6 +150,29 @@ def test_inputs_are_prepared_once_for_what_reads_the_same():
     for loops, lr in itertools.product((True, False), (0.1, 0.01)):
         list(objective.train({"model.self_loops": loops, "training.lr": lr}))
     assert sum(text.startswith("Eigen") for text in prepared) == 2
+
+
+def test_inputs_that_hold_norms_are_prepared_for_each_norm(monkeypatch):
+    """A pooling filter of few channels reads norms that were computed once."""
+    table = {**TABLE, "data": {"name": "shapes"}, "model": {"name": "pooling"}}
+    given = (graph_data(), table, ("60-20-20", None))
+    monkeypatch.setattr("nlsf.experiments.objective._load", lambda table: given)
+    space = Space({"model.norm": (2.0, 1.0)})
+    objective = Objective(table, space, splits=1, training={}, cache=False)
+    both = [objective._prepared(objective._job({"model.norm": p})) for p in (2.0, 1.0)]
+    assert not torch.equal(both[0].prepared[0].norms, both[1].prepared[0].norms)
+
+
+@pytest.mark.parametrize(("place", "stops"), [(0.1, True), (0.4, False), (0.9, False)])
+def test_the_pruner_stops_the_lowest_quarter(place, stops):
+    study = optuna.create_study(direction="maximize", pruner=_pruner(20))
+    for value in np.linspace(0, 1, 21):
+        trial = study.ask()
+        trial.report(value, 15)
+        study.tell(trial, value)
+    trial = study.ask()
+    trial.report(place, 15)
+    assert trial.should_prune() == stops
 
 
 def test_the_value_is_the_mean_of_the_validation_metric(tmp_path):

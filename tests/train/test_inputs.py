@@ -19,6 +19,7 @@ from nlsf.train.inputs import (
     WholeGraph,
 )
 from nlsf.train.inputs_for import inputs_for, spectral_branches
+from nlsf.train.models import MODELS
 from train.small import BANDS, graph_data, node_data, signal_data
 
 F64 = torch.float64
@@ -252,6 +253,34 @@ def test_other_models_get_edges(dataset, kind):
         x = graph.x if dataset.signals is None else dataset.signals
         plain = model(x.to(F64), graph.edge_index)
     assert_outputs(inputs, model, plain)
+
+
+def weighted(dataset):
+    """The same with a weight for every edge, which depends on its ends."""
+    graphs = []
+    for graph in dataset.graphs:
+        made = graph.clone()
+        made.edge_weight = 1.0 + (graph.edge_index.sum(0) % 4)
+        graphs.append(made)
+    return dataclasses.replace(dataset, graphs=tuple(graphs))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("gcn", node_data), ("gcn", graph_data), ("value", node_data), ("pooling", graph_data)],
+)
+def test_weights_of_edges_reach_every_model(name, data):
+    dataset = weighted(data())
+    torch.manual_seed(0)
+    sizes = (dataset.num_features, dataset.num_outputs, dataset.level)
+    model = MODELS[name].build({}, *sizes).to(F64).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    batch = Batch.from_data_list(list(dataset.graphs))
+    x, more = batch.x.to(F64), {} if dataset.level == "node" else {"batch": batch.batch}
+    with_weights = model(x, batch.edge_index, batch.edge_weight, **more)
+    assert (with_weights - model(x, batch.edge_index, **more)).abs().max() > 1e-3
+    assert_outputs(prepared(model, dataset), model, with_weights)
 
 
 def test_branches_in_the_order_of_the_spectra():

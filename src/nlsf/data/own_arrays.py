@@ -113,7 +113,7 @@ def node_dataset(
     if weight is None:
         graph.edge_index = undirected(ends[0], ends[1], num_nodes)
     else:
-        graph.edge_index, graph.edge_weight = _weighted(source, ends, weight, num_nodes)
+        graph.edge_index, graph.edge_weight = weighted_edges(source, ends, weight, num_nodes)
     given = _given(source, masks or {}, y)
     return Dataset(
         name=name,
@@ -174,9 +174,20 @@ def _weights(A: Any) -> NDArray[Any] | None:
     return None if (values == 1).all() else values
 
 
-def _weighted(
+def weighted_edges(
     source: str, ends: NDArray[Any], weight: NDArray[Any], num_nodes: int
 ) -> tuple[Tensor, Tensor]:
+    """Edges (2, E') and weights (E',) of an undirected graph.
+
+    Args:
+        source: for messages.
+        ends: (2, E), as in `undirected`.
+        weight: (E,), not yet checked.
+        num_nodes: N.
+
+    Raises:
+        FormatError: weights that are not positive numbers, one an edge; names the first.
+    """
     weight = weight.reshape(-1) if weight.ndim == 2 and 1 in weight.shape else weight
     if weight.shape != (ends.shape[1],) or weight.dtype.kind not in "biuf":
         raise FormatError(

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset, Metric
 from nlsf.data.edges import undirected
-from nlsf.data.own_arrays import node_dataset, unknown
+from nlsf.data.own_arrays import node_dataset, unknown, weighted_edges
 from nlsf.data.readers import checks
 from nlsf.errors import FormatError
 
@@ -100,11 +100,22 @@ def _of_graphs(graphs: Sequence[Data], name: str) -> Dataset:
         num_nodes = _num_nodes(graph, source)
         start, end = _ends(graph, num_nodes, source)
         x = _features(graph, num_nodes, source)
-        kept.append(Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes))
+        made = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
+        if graph.edge_weight is not None:
+            weight = _array(graph.edge_weight, source, "edge_weight")
+            ends = np.stack([start, end])
+            made.edge_index, made.edge_weight = weighted_edges(source, ends, weight, num_nodes)
+        kept.append(made)
         labels.append(None if graph.y is None else _array(graph.y, source, "y").reshape(-1))
     widths = {None if graph.x is None else graph.x.shape[1] for graph in kept}
     if len(widths) > 1:
         raise FormatError(f"{name}: the graphs have different numbers of features: {widths}.")
+    weighted = ["edge_weight" in graph for graph in kept]
+    if any(weighted) and not all(weighted):
+        raise FormatError(
+            f"{name}: graph {weighted.index(False)} has no 'edge_weight', others have: give all "
+            "of them weights, or none."
+        )
     y, classes = _graph_labels(labels, name)
     metric: Metric = "rmse" if y.is_floating_point() else "accuracy"
     return Dataset(name, "graph", tuple(kept), y, classes, metric=metric)

@@ -117,7 +117,7 @@ class Objective:
         """The inputs of a job's models, from an earlier trial if one had the same."""
         model = job.model(self._seeds[0])
         reads = [
-            (repr(b.bands), b.normalization, b.self_loops, b.complement)
+            (repr(b.bands), b.normalization, b.self_loops, b.complement, b.norm, b.normalize)
             for b in spectral_branches(model)
         ]
         made = encode(to_table(job.config.features))

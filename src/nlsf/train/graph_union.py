@@ -51,7 +51,9 @@ class GraphUnion(Inputs):
         self.x = torch.cat([graph.x for graph in graphs])
         nodes = [int(graph.num_nodes or 0) for graph in graphs]
         edges = [graph.edge_index for graph in graphs]
-        self.union = NeighbourhoodUnion(edges, nodes, self.x.dtype)
+        self.weighted = any("edge_weight" in graph for graph in graphs)
+        weights = [graph.edge_weight for graph in graphs] if self.weighted else None
+        self.union = NeighbourhoodUnion(edges, nodes, self.x.dtype, weights)
 
     def select(self, rows: Tensor) -> GraphChoice:
         """The features and matrices of these graphs."""
@@ -65,7 +67,8 @@ class GraphUnion(Inputs):
         """The outputs at these graphs."""
         x, place, graphs, num_graphs = chosen
         if not isinstance(model, PeerModel):
-            out: Tensor = model(x, graphs.edge_index, batch=place)
+            weights = {"edge_weight": graphs.edge_weight} if self.weighted else {}
+            out: Tensor = model(x, graphs.edge_index, batch=place, **weights)
             return out
         if graphs.rows is not None:
             graphs = graphs.seen_by_one(place < num_graphs)

@@ -101,9 +101,7 @@ def inputs_for(
                 shift, branch.bands, complement=branch.complement, dtype=dtype, cache=cache
             )
         )
-    graph = (
-        graph_arguments(projectors) if branches else {"edge_index": dataset.graphs[0].edge_index}
-    )
+    graph = graph_arguments(projectors) if branches else _edges(dataset.graphs[0])
     progress("Preparing the features")
     if dataset.signals is not None:
         signals = dataset.signals.to(dtype)
@@ -166,10 +164,7 @@ def _graphs(
     dtype: torch.dtype,
     progress: Callable[[str], None],
 ) -> Inputs:
-    graphs = [
-        Data(x=g.x.to(dtype), edge_index=g.edge_index, num_nodes=g.num_nodes)
-        for g in dataset.graphs
-    ]
+    graphs = [Data(x=g.x.to(dtype), num_nodes=g.num_nodes, **_edges(g)) for g in dataset.graphs]
     if not branches:
         return GraphUnion(graphs, together=isinstance(model, PeerModel) and model.together)
     graph_parts = []
@@ -203,6 +198,11 @@ def _graphs(
         parts.append(model.prepare(x, **graph_arguments(projectors)))
     joined: list[Any] = [kind.cat(branch) for branch in zip(*parts, strict=True)]
     return PreparedSet(joined) if kind is PreparedGraphs else PooledNodes(joined)
+
+
+def _edges(graph: Data) -> dict[str, Tensor]:
+    """What a model is told of a graph: its edges, and their weights where it has any."""
+    return {key: graph[key] for key in ("edge_index", "edge_weight") if key in graph}
 
 
 def _parts(

@@ -24,10 +24,15 @@ class NeighbourhoodUnion:
         edges: the edges (2, E_g) of each graph, both directions, no self loops.
         nodes: the number of nodes of each graph.
         dtype: of the matrices.
+        weights: the weights (E_g,) of the edges of each graph; all 1 by default.
     """
 
     def __init__(
-        self, edges: Sequence[Tensor], nodes: Sequence[int], dtype: torch.dtype = torch.float32
+        self,
+        edges: Sequence[Tensor],
+        nodes: Sequence[int],
+        dtype: torch.dtype = torch.float32,
+        weights: Sequence[Tensor] | None = None,
     ) -> None:
         self.nodes = torch.tensor(nodes, dtype=torch.int64)
         self.first = self.nodes.cumsum(0) - self.nodes
@@ -35,7 +40,8 @@ class NeighbourhoodUnion:
         none = [torch.zeros(2, 0, dtype=torch.int64)]
         edge_index = torch.cat([*none, *edges], dim=1)
         edge_index = edge_index + self.first.repeat_interleave(self.edges)
-        self.whole = Neighbourhood(edge_index, int(self.nodes.sum()), dtype=dtype)
+        weight = torch.cat([*weights]) if weights else None
+        self.whole = Neighbourhood(edge_index, int(self.nodes.sum()), weight, dtype)
 
     def __len__(self) -> int:
         return len(self.nodes)
