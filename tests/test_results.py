@@ -3,13 +3,16 @@
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from nlsf.data import features, find, load
 from nlsf.experiments.document import update
 from nlsf.experiments.spec import experiment_names
-from nlsf.experiments.store import Store
+from nlsf.experiments.store import Store, _settings
+from nlsf.train.config import resolve
 from nlsf.train.metrics import interval
 
 ROOT = Path(__file__).parents[1]
@@ -92,6 +95,20 @@ def test_rows_of_tables_fit_their_cells():
     times = {path.parent.name for path in STORE.path.glob("*/timing.jsonl")}
     folders = {path.name for path in STORE.path.glob("*")}
     assert {cell.stem for cell in cells} == folders - times
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["Cora", "MUTAG"])
+def test_defaults_are_still_those_of_the_rows(root, name):
+    """What a preset or a model fills in is no part of a cell's id, and must not drift."""
+    dataset, entry = load(name, root, offline=True), find(name)
+    cells = [cell for cell in STORE.cells() if cell.data == {"name": name}]
+    assert len(cells) > 10
+    for cell in cells:
+        config = resolve(cell.table(STORE.rows(cell)[0]["point"], [0]), dataset, entry.protocol)
+        config = replace(config, features=features.fit(config.features, dataset))
+        path = STORE.path / cell.stem / "config.toml"
+        assert _settings(config.to_toml(), path) == path.read_text(), cell.stem
 
 
 def test_the_example_of_the_documentation_is_the_file():

@@ -43,6 +43,16 @@ def test_models_are_ranked_on_the_same_splits(run, tmp_path):
     assert all(name in done.output for name in ("gcn", "mlp", "value", "comparison.html"))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "count"),
+    [([], 3), (["--set", "seeds=2"], 2), (["--set", "seeds=2", "-n", "1"], 1)],
+)
+def test_the_number_of_splits(run, tmp_path, arguments, count):
+    done = run("csbm", "-m", "gcn,mlp", "-o", "c", *SMALL, *arguments)
+    assert done.exit_code == 0, done.output
+    assert len(RunFolder(tmp_path / "c" / "gcn").results()) == count
+
+
 def test_what_is_finished_is_kept_and_what_is_not_goes_on(run, tmp_path):
     assert run("csbm", "-m", "gcn,mlp", "-n", "2", "-o", "c", *SMALL).exit_code == 0
     before = (tmp_path / "c" / "gcn" / "results.jsonl").read_bytes()

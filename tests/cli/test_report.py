@@ -90,6 +90,7 @@ def test_data_from_another_place(run, tmp_path):
 def test_what_cannot_be_done_is_refused(run, tmp_path):
     assert "Missing argument" in run(code=2)
     assert "leave --seed" in run("runs/a", "runs/b", "--seed", 1, code=2)
+    assert "leave --seed" in run("runs/a", "runs/b", "--no-cache", code=2)
     assert isinstance(run("nowhere", code=1), DataError)
     assert isinstance(run("runs/a", "-o", "page.txt", code=1), ConfigError)
     assert isinstance(run("runs/a", "runs/a", code=1), ConfigError)

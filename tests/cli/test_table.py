@@ -163,6 +163,8 @@ def test_published_numbers_stand_beside_ours(run, tmp_path):
         (["small", "--run", "--budget", "-2h"], "expects a time, as in 2h, 30m or 90s", 2),
         (["small", "-f", "html"], "is not one of", 2),
         (["--run"], "which experiment?", 2),
+        (["-f", "csv"], "which experiment?", 2),
+        (["--document", "a.md", "-f", "csv"], "--document writes whole tables", 2),
     ],
 )
 def test_errors_are_one_sentence(run, tmp_path, monkeypatch, capsys, arguments, says, code):

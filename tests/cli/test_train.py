@@ -80,6 +80,7 @@ def test_options_stand_over_the_configuration(run, tmp_path):
         (["csbm", "--resume", "a"], "leave the rest out"),
         (["--resume", "a", "--set", "lr=1"], "leave the rest out"),
         (["--resume", "a", "--seeds", "2"], "leave the rest out"),
+        (["--resume", "a", "--output", "b"], "leave the rest out"),
     ],
 )
 def test_wrong_usage(run, tmp_path, arguments, says):

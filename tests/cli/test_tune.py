@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nlsf.cli import app
+from nlsf.cli.tune import _space
 from nlsf.errors import ConfigError
 from nlsf.experiments.records import read_trials
 from processes import Process, nlsf
@@ -67,6 +68,14 @@ def test_the_same_command_goes_on(run, tmp_path):
     assert len(after) == 4
 
 
+def test_a_large_graph_is_not_searched_with_all_of_its_eigenvectors():
+    table = {"data": {"name": "csbm", "num_nodes": 9_000}, "model": {"name": "value"}}
+    bands = _space(table, None).choices["model.value_bands"]
+    assert {one["kind"] for one in bands} == {"polynomial", "index"}
+    small = {"data": {"name": "csbm", "num_nodes": 200}, "model": {"name": "value"}}
+    assert "dyadic" in {one["kind"] for one in _space(small, None).choices["model.value_bands"]}
+
+
 def test_a_model_without_choices_is_said_too(run):
     assert "1 complete" in run("csbm", "--set", "data.num_nodes=100", "--model", "majority")
 
@@ -78,6 +87,8 @@ def test_a_model_without_choices_is_said_too(run):
         (["--splits", "0"], "tuning.splits must be a number from 1"),
         (["--storage", "mysql://me:secret@host/x"], "must be a path, or postgresql://"),
         (["--set", "lrr=1"], "Did you mean"),
+        (["--set", "seeds=4"], "has --splits"),
+        (["--set", "model.name=gcn"], "--model for its model"),
         (["--protocol", "rendom"], "Did you mean 'random'"),
     ],
 )

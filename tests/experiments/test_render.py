@@ -57,7 +57,7 @@ def test_the_lines_below_say_what_is_shown(tmp_path):
     for words in (
         "Test accuracy in percent: mean over 3 splits",
         "half the width of the 95 % interval",
-        "Tuned on validation data with 0 to 4 trials a cell.",
+        "Tuned with 0 to 4 trials a cell, on validation data of tuning splits",
         "In parentheses: the paper's value.",
         "Floor:",
         "Empty: not run.",

@@ -27,7 +27,10 @@ def compare(
     models: Annotated[
         str, typer.Option("--models", "-m", help="Names with commas between, or 'all'.")
     ],
-    seeds: Annotated[int, typer.Option("--seeds", "-n", help="How many splits.")] = 3,
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", "-n", help="How many splits; 3 by default.", show_default=False),
+    ] = None,
     protocol: Annotated[
         str | None, typer.Option("--protocol", "-p", help="How examples are split.")
     ] = None,
@@ -54,7 +57,9 @@ def compare(
     table = data_table(data, data_root, offline, settings)
     if "model" in table:
         raise ConfigError("A comparison keeps the models' own settings: set them in nlsf train.")
-    table |= {"seeds": seeds} | ({} if protocol is None else {"protocol": protocol})
+    table = {"seeds": 3, **table}
+    table |= {} if seeds is None else {"seeds": seeds}
+    table |= {} if protocol is None else {"protocol": protocol}
     with console.status("Loading PyTorch and the data ..."):
         names = _names(models, table)
         folder = _folder(output, data)

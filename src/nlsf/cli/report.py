@@ -49,9 +49,9 @@ def report(
     """
     from rich.console import Console
 
-    if len(runs) > 1 and (seed is not None or data_root is not None or offline):
+    if len(runs) > 1 and (seed is not None or data_root is not None or offline or not cache):
         raise typer.BadParameter(
-            "a comparison reads no data: leave --seed, --data-root and --offline out."
+            "a comparison reads no data: leave --seed, --data-root, --offline and --no-cache out."
         )
     console = Console()
     with console.status("Loading PyTorch and the data ..."):

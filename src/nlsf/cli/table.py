@@ -98,12 +98,12 @@ def table(
 
         store = Store(results)
         if document is not None:
-            if name or run or methods or data or output:
+            if name or run or methods or data or output or form is not Format.terminal:
                 raise typer.BadParameter("--document writes whole tables: name the file only.")
             _document(console, document, experiments, store)
             return
         if name is None:
-            if run or methods or data or output:
+            if run or methods or data or output or form is not Format.terminal:
                 raise typer.BadParameter("which experiment? Without a name, all are listed.")
             found = [find_experiment(one, experiments) for one in experiment_names(experiments)]
         else:

@@ -96,7 +96,7 @@ def train(
         "checkpoint_seconds": checkpoint_seconds,
         "memory": None if memory is None else parse_size(memory),
     }
-    if resume is not None and table != {"data": {}}:
+    if resume is not None and (output is not None or table != {"data": {}}):
         raise typer.BadParameter("--resume goes on with a run as it was: leave the rest out.")
     if resume is None and "name" not in table["data"]:
         raise typer.BadParameter("which data? Name a data set, a path, --config or --resume.")

@@ -63,15 +63,19 @@ def tune(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
     helper: Annotated[bool, typer.Option("--helper", hidden=True)] = False,
 ) -> None:
-    """Find settings of a model on validation data; test labels are never looked at.
+    """Find settings of a model on validation data; test parts of the splits are out of reach.
 
     Writes best.toml, for nlsf train --config best.toml, and a page, tuning.html. The same command
     with --output goes on with what is there; on many machines, give all the same --storage.
     """
     from rich.console import Console
 
+    from nlsf.errors import ConfigError
+
     console = Console()
     table = data_table(data, data_root, offline, settings)
+    if "seeds" in table or "name" in table.get("model", {}):
+        raise ConfigError("A tuning has --splits for its splits and --model for its model.")
     table = {**table, "model": {**table.get("model", {}), "name": model}}
     table |= {} if protocol is None else {"protocol": protocol}
     with console.status("Loading PyTorch and the data ..."):
@@ -121,8 +125,8 @@ def _space(table: dict[str, Any], path: Path | None) -> Space:
 
     job = Job.of({**table, "seeds": 1})
     name = job.config.model["name"]
-    # Where the default is index bands, the graph has too many nodes for all of its eigenvectors.
-    large = job.config.model.get("value_bands", {}).get("kind") == "index"
+    # Where defaults are polynomials, the graph has too many nodes for all of its eigenvectors.
+    large = job.config.model.get("value_bands", {}).get("kind") == "polynomial"
     space = space_of(name, job.dataset.level, large=large).without(table)
     if path is None:
         return space

@@ -1,4 +1,4 @@
-"""One place of a table, and all that its numbers depend on: `Cell`."""
+"""One place of a table, and what an experiment says of it: `Cell`."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ class Cell:
 
     @property
     def id(self) -> str:
-        """The SHA-256 of all fields as canonical JSON: the same for the same numbers.
+        """The SHA-256 of all fields as canonical JSON.
 
         Where the data lie is no part of it, and neither is the tuning of a cell without choices.
+        Nor are defaults, which presets and models fill in: a `Store` keeps them beside the rows.
         """
         text = json.dumps(plain(self.to_table()), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

@@ -15,7 +15,7 @@ from nlsf.experiments.cell import Cell
 from nlsf.experiments.space import Space, space_of
 from nlsf.experiments.trial import Tuning
 from nlsf.train.models import MODELS
-from nlsf.train.presets import LARGE
+from nlsf.train.presets import LARGE, PRESETS
 from nlsf.train.tables import Table, merged, read_toml
 
 __all__ = [
@@ -235,12 +235,14 @@ def default_space(model: str, column: Column, settings: Table) -> Space:
     Args:
         model: its name.
         column: the data set.
-        settings: what is fixed; the preset ``large`` has choices of its own.
+        settings: what is fixed; presets with polynomial bands have choices of their own.
     """
-    entry = column.entry
-    examples = entry.statistics.examples or 0
-    fitting = "large" if entry.level == "node" and examples > LARGE else ""
-    return space_of(model, entry.level, large=settings.get("preset", fitting) == "large")
+    level, named = column.entry.level, settings.get("preset")
+    large = level == "node" and column.size > LARGE
+    if named is not None:
+        bands = PRESETS[named].get("model", {}).get("value_bands", {})
+        large = bands.get("kind") == "polynomial"
+    return space_of(model, level, large=large)
 
 
 def _chosen(

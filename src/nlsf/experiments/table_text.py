@@ -102,4 +102,8 @@ def _trials(table: ResultTable) -> str:
         return "Nothing was tuned."
     low, high = min(counts), max(counts)
     count = f"{high}" if low == high else f"{low} to {high}"
-    return f"Tuned on validation data with {count} {'trial' if high == 1 else 'trials'} a cell."
+    trials = f"{count} {'trial' if high == 1 else 'trials'} a cell"
+    return (
+        f"Tuned with {trials}, on validation data of tuning splits: other splits of the same "
+        "examples, or the given ones where there are no others."
+    )

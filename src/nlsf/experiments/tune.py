@@ -59,9 +59,10 @@ def tune(
 
     The first trial is the defaults, so that the result is never worse than they are on these
     splits. Splits are drawn with seeds from a million on, which no reported split has; where there
-    is only a list of given splits, the first ones are taken. Test labels are never seen. The
-    first ten trials change one key of the best so far, each key in its turn; then every second one
-    is drawn by TPE.
+    is only a list of given splits, the first ones are taken. Labels of no training and no
+    validation part of the tuning splits are never seen; what that promises for reported splits of
+    the same examples is in docs/experiments.md. The first ten trials change one key of the best so
+    far, each key in its turn; then every second one is drawn by TPE.
 
     Trials are kept in the storage. Tuning that was interrupted goes on, several processes share the
     trials, and the point of a process that died is tried again. With one worker the same call makes

@@ -36,7 +36,8 @@ class TrainingConfig:
         patience: epochs without a better validation result after which training stops.
         monitor: ``"metric"``, ties broken by the loss, or ``"loss"``: what better means.
         warmup: epochs that cannot be the best one.
-        batch_size: examples a step; ``None`` for all at once.
+        batch_size: examples a step; ``None`` for all at once. A model that must see the whole graph
+            in every step takes all at once, whatever stands here.
         lr: learning rate of encoder and decoder.
         psi_lr: learning rate of the responses; ``None`` for ``lr``.
         weight_decay: of the encoder.
