@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+import batches
 import cost_model
 import import_cost
 import polynomial_bands
@@ -33,6 +34,7 @@ PROBLEM = cost_model.Problem(1e6, 8e6)
         ("decisions", polynomial_bands.table),
         ("decisions", import_cost.table),
         ("scaling", scaling.table),
+        ("scaling", batches.table),
         ("scaling", cost_model.comparison),
         ("scaling", cost_model.one_machine),
         ("scaling", cost_model.cluster),
