@@ -63,7 +63,8 @@ def test_what_name_or_data_decide_cannot_be_set(kind):
     for key, value in kind.fixed.items():
         assert key not in kind.keys
         with pytest.raises(ConfigError, match=f"model.{key} .* by the model '{kind.name}'"):
-            kind.resolve({key: value})
+            kind.resolve({key: "other"})
+        assert kind.resolve({key: value}) == kind.resolve({}), "what the name says may be said"
     for key in ("in_channels", "out_channels"):
         assert key not in kind.keys
         with pytest.raises(ConfigError, match=f"model.{key} .* decided by the data"):

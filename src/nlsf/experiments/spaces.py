@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from nlsf.data.dataset import Level
@@ -54,6 +55,12 @@ _STARTS: tuple[Any, ...] = (
     {"name": "walk", "t": 2.0},
 )
 
+_WITHOUT_EFFECT: Mapping[str, tuple[str, ...]] = {
+    "linear-node": ("model.relative",),  # a constant response looks at no norms
+    "link": ("model.dropout",),  # it has nothing hidden
+}
+"""Settings that a model has and that change nothing in it."""
+
 
 def choices_of(model: str, level: Level, *, large: bool = False) -> dict[str, tuple[Any, ...]]:
     """The choices that a model is tuned over, by dotted key; see `nlsf.experiments.space_of`."""
@@ -62,9 +69,12 @@ def choices_of(model: str, level: Level, *, large: bool = False) -> dict[str, tu
         return {}
     training = {"node": _NODE_TRAINING, "graph": _GRAPH_TRAINING, "signal": _SIGNAL_TRAINING}[level]
     if "branches" not in {*kind.keys, *kind.fixed}:
-        return {**training, **_peer(kind, level)}
-    own = _nodes(kind, large) if level == "node" else _graphs(kind)
-    return {**training, **_FILTER_TRAINING, **own}
+        choices = {**training, **_peer(kind, level)}
+    else:
+        own = _nodes(kind, large) if level == "node" else _graphs(kind)
+        choices = {**training, **_FILTER_TRAINING, **own}
+    none = {*_WITHOUT_EFFECT.get(model, ()), *(f"model.{key}" for key in kind.fixed)}
+    return {key: values for key, values in choices.items() if key not in none}
 
 
 def _nodes(kind: ModelKind, large: bool) -> _Choices:
@@ -99,7 +109,7 @@ def _graphs(kind: ModelKind) -> _Choices:
         "model.value_bands": _value_bands((4, 8, 16)),
         "model.score": ("scalar", "spectral"),
         "model.start": _STARTS,
-        "model.a": (0.0, 0.5, 1.0),
+        "model.a": (0.0, 0.5, 1.0),  # without effect on the graph level, but in cells with rows
         "model.head": ((256, 128, 64), (128, 64), (64,)),
     }
     if kind.fixed["level"] == "pooling":

@@ -28,7 +28,8 @@ class Response(Psi):
     - ``bandwise``: :math:`\gamma_j`, one a band, which sees only the norms of its own band (App.
       F.6)
     - ``full``: :math:`\mathbb{R}^{B d} \to \mathbb{R}^{B d \times B d'}` (Eq. 4 and 5)
-    - ``constant``: free numbers instead of a network: a linear filter, the control for all others
+    - ``constant``: free numbers instead of a network: with a = 0, a linear filter, the control for
+      all others
 
     The diagonal and bandwise forms are by default *multiplicative*, :math:`h_0 (1 + \Psi(c))`, with
     a last layer of zeros, and *shared*: one network sees the norms of one channel at a time. That

@@ -27,6 +27,9 @@ _FROM_DATA = ("in_channels", "out_channels", "num_nodes")
 
 _SIGNAL: Table = {"training": {"lr": 1e-3, "psi_lr": 1e-3, "weight_decay": 0.0, "batch_size": 128}}
 
+_LINEAR: Table = {"response": "constant", "a": 0.0}
+"""A constant response alone would still divide by the norms, where a is not 0."""
+
 
 @dataclass(frozen=True)
 class ModelKind:
@@ -84,8 +87,10 @@ class ModelKind:
             ConfigError: an unknown key, or one that the name or the data decide.
         """
         for key in settings:
-            if key in self.fixed or key in _FROM_DATA:
-                decided = f"by the model {self.name!r}" if key in self.fixed else "by the data"
+            # To say again what the name says is no contradiction: settings that were written when
+            # the name left more open can be read.
+            if key in _FROM_DATA or (key in self.fixed and settings[key] != self.fixed[key]):
+                decided = "by the data" if key in _FROM_DATA else f"by the model {self.name!r}"
                 raise ConfigError(f"model.{key} cannot be set: it is decided {decided}.")
         decided_by_data = (f.name for f in fields(self.config) if f.name in _FROM_DATA)
         placeholder = dict.fromkeys(decided_by_data, 1)
@@ -137,7 +142,7 @@ _KINDS = (
         ("node",),
         NodeClassifier,
         NodeClassifierConfig,
-        {"branches": "attention", "response": "constant"},
+        {"branches": "attention", **_LINEAR, "score": "scalar"},
     ),
     ModelKind(
         "graph",
@@ -157,7 +162,8 @@ _KINDS = (
     ),
     ModelKind(
         "linear-pooling",
-        "pooling with a constant response: linear filters, activation, readout, the control",
+        "pooling with a constant response: with a = 0 and scalar scores linear filters, "
+        "activation, readout, the control",
         ("graph", "signal"),
         GraphClassifier,
         GraphClassifierConfig,
@@ -178,7 +184,7 @@ _KINDS = (
         ("signal",),
         SignalClassifier,
         SignalClassifierConfig,
-        {"response": "constant"},
+        _LINEAR,
         preset=_SIGNAL,
     ),
 )
