@@ -1,11 +1,26 @@
+import gc
+
 import pytest
 import torch
+from torch_geometric.utils import to_undirected
 
 import nlsf.nn.spectra as spectra
-from nlsf.errors import GraphError, ModelError
+from nlsf.errors import GraphError, ModelError, NotSymmetricError
 from nlsf.nn import NodeNLSF, forget_spectra
+from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.nn.baselines.specformer import spectrum_of as specformer_spectrum
 from nlsf.nn.spectra import Memo, projector_for, split_batch
-from nlsf.spectral import BatchProjector, DyadicBands, IndexBands, Projector, UniformBands
+from nlsf.spectral import (
+    BatchProjector,
+    DyadicBands,
+    IndexBands,
+    PolynomialBands,
+    PolynomialProjector,
+    Projector,
+    UniformBands,
+    laplacian,
+    partial_eigh,
+)
 from nlsf.testing.graphs import path, ring, torus
 from nn.layers import MIXED, batch_of, randomised, signal, spectrum_of, weighted_graphs
 
@@ -115,6 +130,26 @@ def test_forgetting(solved):
     assert solved == [20, 20]
 
 
+def test_everything_that_any_model_remembers_is_forgotten():
+    g = torus(4, 5)
+    graph = Neighbourhood.of(g.edge_index, 20)
+    spectrum = specformer_spectrum(graph)
+    assert Neighbourhood.of(g.edge_index, 20) is graph
+    assert specformer_spectrum(graph) is spectrum
+    forget_spectra()
+    assert Neighbourhood.of(g.edge_index, 20) is not graph
+    assert specformer_spectrum(graph) is not spectrum
+
+
+def test_a_memo_that_is_gone_is_not_kept_for_forgetting():
+    before = len(Memo.every)
+    memo = Memo(2)
+    assert len(Memo.every) == before + 1
+    del memo
+    gc.collect()
+    assert len(Memo.every) == before
+
+
 def test_the_oldest_is_forgotten_first():
     memo = Memo(2)
     computed = []
@@ -184,6 +219,37 @@ def test_an_edge_between_two_graphs_of_a_batch_is_refused():
 def test_a_layer_needs_a_graph():
     with pytest.raises(ModelError, match=r"pass edge_index, or spectrum="):
         filter_()(signal(4, 2))
+
+
+@pytest.mark.parametrize("bands", [UniformBands(3), PolynomialBands(UniformBands(3), 8)], ids=str)
+@pytest.mark.parametrize("many", [False, True])
+def test_one_way_edges_come_with_a_way_out_that_works(bands, many):
+    layer, x = filter_(bands=bands), signal(4, 2)
+    edges = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])
+    batch = torch.zeros(4, dtype=torch.int64) if many else None
+    with pytest.raises(NotSymmetricError, match=r"to_undirected.* symmetrize='sum'") as caught:
+        layer(x, edges, None, batch)
+    assert "pass symmetrize" not in str(caught.value), "no layer takes it"
+    undirected = layer(x, to_undirected(edges), None, batch)
+    if many or isinstance(bands, PolynomialBands):
+        return
+    spectrum = partial_eigh(laplacian(edges, symmetrize="sum"), bands=layer.bands)
+    torch.testing.assert_close(layer(x, spectrum=spectrum), undirected)
+
+
+@pytest.mark.parametrize("form", ["spectrum", "projector", "polynomial"])
+def test_one_spectrum_next_to_several_graphs_is_refused(form):
+    g, x = torus(4, 5), signal(20, 2)
+    bands = PolynomialBands(UniformBands(3), 8) if form == "polynomial" else UniformBands(3)
+    given = {
+        "spectrum": lambda: spectrum_of(g),
+        "projector": lambda: Projector(spectrum_of(g), bands),
+        "polynomial": lambda: PolynomialProjector(laplacian(g), bands),
+    }[form]()
+    layer = filter_(bands=bands)
+    with pytest.raises(ModelError, match="spectrum is that of one graph"):
+        layer(x, None, None, torch.arange(2).repeat_interleave(10), spectrum=given)
+    assert layer(x, spectrum=given).shape == (20, 2)
 
 
 def test_a_projector_of_other_bands_is_refused():

@@ -6,12 +6,12 @@ import hashlib
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 from torch import Tensor
 
-from nlsf.errors import ModelError, SignalError
+from nlsf.errors import ModelError, NotSymmetricError, SignalError
 from nlsf.spectral import (
     Bands,
     BatchProjector,
@@ -37,9 +37,16 @@ SpectrumArgument: TypeAlias = Spectrum | Sequence[Spectrum] | AnyProjector | Non
 
 
 class Memo:
-    """The most recent results, by key; the oldest is forgotten first."""
+    """The most recent results, by key; the oldest is forgotten first.
+
+    Attributes:
+        every: all memos that there are.
+    """
+
+    every: ClassVar[weakref.WeakSet[Memo]] = weakref.WeakSet()
 
     def __init__(self, size: int) -> None:
+        self.every.add(self)
         self.size = size
         self.entries: OrderedDict[Hashable, Any] = OrderedDict()
 
@@ -67,9 +74,9 @@ _digest_of: dict[int, tuple[tuple[int, int], bytes]] = {}
 
 
 def forget_spectra() -> None:
-    """Frees all spectra that layers remember."""
-    _spectra.clear()
-    _projectors.clear()
+    """Frees all spectra, and whatever else layers and models remember of graphs."""
+    for memo in Memo.every:
+        memo.clear()
 
 
 def projector_for(x: Tensor, bands: Bands, complement: bool, **graph: Any) -> AnyProjector:
@@ -112,6 +119,8 @@ def _projector_for(
             "The signal must have the shape (..., nodes, channels) and be of floating point, not "
             f"{tuple(x.shape)} of {x.dtype}."
         )
+    if batch is not None and isinstance(spectrum, Spectrum | Projector | PolynomialProjector):
+        raise ModelError("spectrum is that of one graph: pass one a graph, or leave out batch.")
     if isinstance(spectrum, AnyProjector):
         if spectrum.bands != bands or spectrum.complement != complement:
             raise ModelError(
@@ -162,7 +171,7 @@ def _polynomial(
     graph = _graph_key(x, edge_index, edge_weight, batch, normalization, self_loops)
 
     def one(edges: Tensor, weight: Tensor | None, size: int) -> PolynomialProjector:
-        shift = laplacian(edges, weight, size, normalization, self_loops=self_loops)
+        shift = _laplacian(edges, weight, size, normalization, self_loops)
         return PolynomialProjector(shift, bands, complement=complement).to(real, x.device)
 
     def build() -> PolynomialProjector | PolynomialBatchProjector:
@@ -208,7 +217,7 @@ def _spectrum(
     key = (graph, bands.demand())
 
     def build(edges: Tensor, weight: Tensor | None, size: int) -> ShiftOperator:
-        return laplacian(edges, weight, size, normalization, self_loops=self_loops)
+        return _laplacian(edges, weight, size, normalization, self_loops)
 
     def compute() -> Spectrum | list[Spectrum]:
         if batch is None:
@@ -218,6 +227,25 @@ def _spectrum(
 
     found: Spectrum | list[Spectrum] = _spectra.get(key, compute)
     return found
+
+
+def _laplacian(
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+    num_nodes: int,
+    normalization: Normalization,
+    self_loops: bool,
+) -> ShiftOperator:
+    """The Laplacian of a layer's graph; an error says what can be done where a layer is called."""
+    try:
+        return laplacian(edge_index, edge_weight, num_nodes, normalization, self_loops=self_loops)
+    except NotSymmetricError as error:
+        raise NotSymmetricError(
+            "The graph of a layer must be undirected, and this one has edges without their "
+            "reverse, or with another weight there: pass torch_geometric.utils.to_undirected("
+            "edge_index), or spectrum=partial_eigh(laplacian(edge_index, symmetrize='sum'), "
+            "bands=layer.bands)."
+        ) from error
 
 
 def split_batch(
