@@ -3,7 +3,7 @@ import torch
 
 from nlsf.errors import ModelError
 from nlsf.nn import GraphNLSF, LaplacianAttention, NodeNLSF, PoolingNLSF
-from nlsf.spectral import IndexBands
+from nlsf.spectral import IndexBands, Projector
 from nlsf.testing.graphs import torus
 from nn.layers import MIXED, batch_of, layer_of, randomised, signal, spectrum_of
 
@@ -66,8 +66,20 @@ def test_a_pair_of_spectra_is_the_graph():
     x = signal(20, 2)
     pair = spectrum_of(G, None), spectrum_of(G, "sym")
     torch.testing.assert_close(layer(x, spectrum=pair), layer(x, G.edge_index))
-    with pytest.raises(ValueError, match="zip"):
-        layer(x, spectrum=pair[:1])
+
+
+@pytest.mark.parametrize("name", ["attention", "stack of attention"])
+@pytest.mark.parametrize("kind", ["spectrum", "projector", "too few", "too many"])
+def test_anything_but_a_pair_of_spectra_is_refused(name, kind):
+    one = spectrum_of(G)
+    wrong = {
+        "spectrum": one,
+        "projector": Projector(one, IndexBands(3)),
+        "too few": [one],
+        "too many": (one, one, one),
+    }
+    with pytest.raises(ModelError, match=r"takes a pair, spectrum=\(of the first branch, of the"):
+        layer_of(name)(signal(20, 2), spectrum=wrong[kind])
 
 
 def test_graph_levels_may_be_mixed_and_levels_may_not():

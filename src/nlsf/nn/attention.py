@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -86,7 +86,7 @@ class LaplacianAttention(nn.Module):
         edge_weight: Tensor | None = None,
         batch: Tensor | None = None,
         *,
-        spectrum: Sequence[SpectrumArgument] = (None, None),
+        spectrum: Sequence[SpectrumArgument] | None = None,
     ) -> Tensor:
         """Both branches, weighted.
 
@@ -98,7 +98,7 @@ class LaplacianAttention(nn.Module):
             spectrum: instead of ``edge_index``: a pair, one spectrum (or list of them) a branch.
         """
         parts = []
-        for branch, given in zip((self.first, self.second), spectrum, strict=True):
+        for branch, given in zip((self.first, self.second), pair_of(spectrum), strict=True):
             signal = branch.lin(x) if isinstance(branch, GraphNLSF) else x
             parts.append(branch.decompose(signal, edge_index, edge_weight, batch, spectrum=given))
         return self.respond(parts)
@@ -143,6 +143,17 @@ class LaplacianAttention(nn.Module):
         from nlsf.nn.notebook import attention_html
 
         return attention_html(self)
+
+
+def pair_of(spectrum: Any) -> tuple[SpectrumArgument, SpectrumArgument]:
+    """The spectra of both branches; ``None`` stands for those of a graph still to be read."""
+    if spectrum is None:
+        return None, None
+    if not isinstance(spectrum, Sequence) or len(spectrum) != 2:
+        raise ModelError(
+            "An attention takes a pair, spectrum=(of the first branch, of the second)."
+        )
+    return spectrum[0], spectrum[1]
 
 
 def _bands(branch: Branch) -> int:

@@ -13,7 +13,7 @@ from nlsf.nn.grouped_mlp import GroupedMLP
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.readout import Readout, ReadoutName
 from nlsf.nn.spectra import ManyGraphs, SpectrumArgument
-from nlsf.nn.spectral_layer import graph_of_nodes
+from nlsf.nn.spectral_layer import graph_of_nodes, require_real
 from nlsf.spectral import Decomposition
 from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
 
@@ -101,7 +101,7 @@ class PoolingNLSF(nn.Module):
 
     def respond(self, parts: Decomposition) -> Tensor:
         """The same for a signal that is decomposed already."""
-        y = self.activation(self.node.respond(parts))
+        y = self.activation(require_real(self.node.respond(parts)))
         projector = parts.projector
         graphs = projector.num_graphs if isinstance(projector, ManyGraphs) else 1
         pooled: Tensor = self.readout(y, graph_of_nodes(projector), graphs)
@@ -117,7 +117,7 @@ class PoolingNLSF(nn.Module):
     def respond_prepared(self, batch: NodeBatch) -> tuple[Tensor, Tensor]:
         """The norms and the outputs (R, out_channels) of prepared graphs."""
         graphs = batch.norms.shape[0]
-        y = self.activation(self.node.respond_nodes(batch))
+        y = self.activation(require_real(self.node.respond_nodes(batch)))
         pooled: Tensor = self.readout(y, batch.graph, graphs + 1)[:graphs]
         return batch.norms, pooled if self.network is None else self.network(pooled)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from nlsf.errors import ModelError
 from nlsf.nn.spectra import AnyProjector, ManyGraphs, SpectrumArgument, projector_for
 from nlsf.spectral import BandProjector, Bands, Decomposition, DyadicBands, analyze
 from nlsf.spectral.shift import Normalization
@@ -75,6 +76,17 @@ class SpectralLayer(nn.Module):
         """The invariant norms (..., B, d)."""
         with torch.autocast(parts.signal.device.type, enabled=False):
             return analyze(parts, p=self.norm, normalize=self.normalize)
+
+
+def require_real(y: Tensor) -> Tensor:
+    """The filtered signal itself, if an activation or a network can follow."""
+    if y.is_complex():
+        raise ModelError(
+            "The filtered signal is complex, as with a magnetic Laplacian, and activations and "
+            "networks are real: use NodeNLSF, and make real channels of its output "
+            "(torch.view_as_real), or GraphNLSF, whose norms are real."
+        )
+    return y
 
 
 def graph_of_nodes(projector: BandProjector) -> Tensor | None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
-from nlsf.nn.attention import LaplacianAttention
+from nlsf.nn.attention import LaplacianAttention, pair_of
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.segment_sum import segment_sum
 from nlsf.nn.spectra import AnyProjector
@@ -105,8 +105,8 @@ class NLSFStack(nn.Module):
 
     def _graph_of_nodes(self, spectrum: Any) -> Tensor | None:
         """The graph of each node, where several graphs come as spectra or as their projector."""
-        if isinstance(self.layers[0], LaplacianAttention) and spectrum is not None:
-            spectrum = spectrum[0]
+        if isinstance(self.layers[0], LaplacianAttention):
+            spectrum, _ = pair_of(spectrum)
         if spectrum is None or isinstance(spectrum, Spectrum):
             return None
         if isinstance(spectrum, AnyProjector):

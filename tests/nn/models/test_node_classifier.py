@@ -1,4 +1,5 @@
 import itertools
+from functools import partial
 
 import pytest
 import torch
@@ -54,6 +55,23 @@ def test_every_architecture_trains(encoder, place, branches, num_layers):
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in made.parameters())
     many = made(features(2), GRAPH.edge_index)
     torch.testing.assert_close(many[1], made(features(2)[1], GRAPH.edge_index))
+
+
+@pytest.mark.parametrize("num_layers", [1, 2])
+@pytest.mark.parametrize("encoder", ["mlp", "linear", "none"])
+def test_the_filters_have_the_hidden_width(encoder, num_layers):
+    made = model(encoder=encoder, place="hidden", branches="value", num_layers=num_layers)
+    assert made.decoder.in_features == 5
+    assert {layer.out_channels for layer in made.filters.layers} == {5}
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_one_spectrum_for_two_branches_is_refused(prepared):
+    made = model(encoder="linear", input_dropout=0.0)
+    spectrum = partial_eigh(laplacian(GRAPH))
+    call = partial(made.prepare, torch.tensor([0])) if prepared else made
+    with pytest.raises(ModelError, match="An attention takes a pair"):
+        call(features(), spectrum=spectrum)
 
 
 @pytest.mark.parametrize("encoder", ["linear", "none"])

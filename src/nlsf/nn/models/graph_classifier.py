@@ -9,7 +9,7 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
-from nlsf.nn.attention import LaplacianAttention, Score
+from nlsf.nn.attention import LaplacianAttention, Score, pair_of
 from nlsf.nn.graph_nlsf import GraphNLSF
 from nlsf.nn.models.head import Head
 from nlsf.nn.models.operator import Operator, check_operators, normalization_of
@@ -150,7 +150,7 @@ class GraphClassifier(nn.Module):
         if c.level == "graph":
             bands = (layer.bands for layer in self.modules() if isinstance(layer, SpectralLayer))
             return c.norm == 2 and not any(isinstance(one, PolynomialBands) for one in bands)
-        return all(part.form != "full" for part in self.modules() if isinstance(part, Psi))
+        return all(part.form == "diagonal" for part in self.modules() if isinstance(part, Psi))
 
     def prepare(
         self,
@@ -171,10 +171,10 @@ class GraphClassifier(nn.Module):
         if not self.can_prepare:
             raise ModelError(
                 "The fast path needs level='graph' with norm=2 and bands that are not polynomial, "
-                "or level='pooling' with a response that is not 'full'."
+                "or level='pooling' with a response of the diagonal form (not 'full')."
             )
-        given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
-        pairs = zip(self._branches(), given, strict=False)
+        given = pair_of(spectrum) if c.branches == "attention" else (spectrum,)
+        pairs = zip(self._branches(), given, strict=True)
         return tuple(b.prepare(x, edge_index, edge_weight, batch, spectrum=s) for b, s in pairs)
 
     def forward_prepared(self, prepared: Sequence[Any]) -> Tensor:

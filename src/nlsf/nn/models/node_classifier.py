@@ -8,13 +8,14 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
-from nlsf.nn.attention import LaplacianAttention, Score
+from nlsf.nn.attention import LaplacianAttention, Score, pair_of
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.models.operator import Operator, check_operators, normalization_of
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.psi import ResponseName
 from nlsf.nn.response import Mode, Sharing
 from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.nn.spectral_layer import require_real
 from nlsf.nn.stack import NLSFStack
 from nlsf.nn.start import Start
 from nlsf.spectral import (
@@ -36,7 +37,8 @@ class NodeClassifierConfig:
     Attributes:
         in_channels: features of a node.
         out_channels: classes, or targets of a regression.
-        hidden_channels: width between encoder and decoder.
+        hidden_channels: width between encoder and decoder; without an encoder, of the filters. A
+            linear encoder of class scores has nothing hidden, and does not look at it.
         encoder: ``"mlp"`` (two layers, breaks the functional symmetry), ``"linear"`` (without bias,
             keeps it), or ``"none"``.
         place: filter the ``"hidden"`` channels or, encoded that far, the class ``"scores"``. Scores
@@ -55,7 +57,8 @@ class NodeClassifierConfig:
         response: form of the response; ``sharing``, ``mode``, ``relative``, ``psi_hidden``,
             ``psi_dropout``, ``a``, ``eps`` and ``start`` as in `NodeNLSF` and `Response`.
         input_dropout: dropout on the features.
-        dropout: dropout on the hidden channels and before the decoder.
+        dropout: dropout on the hidden channels and before the decoder; class scores of a linear
+            encoder have neither.
     """
 
     in_channels: int
@@ -116,7 +119,7 @@ class NodeClassifier(nn.Module):
     def __init__(self, config: NodeClassifierConfig | None = None, **fields: Any) -> None:
         super().__init__()
         self.config = c = NodeClassifierConfig(**fields) if config is None else config
-        channels = c.out_channels if c.place == "scores" else c.hidden_channels
+        channels = width = c.out_channels if c.place == "scores" else c.hidden_channels
         self.input_dropout = Dropout(c.input_dropout)
         if c.encoder == "mlp":
             self.encoder: nn.Module = nn.Sequential(
@@ -130,7 +133,6 @@ class NodeClassifier(nn.Module):
         else:
             self.encoder = nn.Identity()
             channels = c.in_channels
-        width = channels
         layers: list[NodeNLSF | LaplacianAttention] = []
         for _ in range(c.num_layers):
             layers.append(_layer(c, channels, width))
@@ -192,7 +194,7 @@ class NodeClassifier(nn.Module):
 
     def _decode(self, y: Tensor) -> Tensor:
         if self.config.place == "hidden":
-            y = self.output_dropout(y.relu())
+            y = self.output_dropout(require_real(y).relu())
         elif self.config.branches == "attention":
             # Weights of 1/2 at the start become 1: half the scores would be half the gradients,
             # and with normalised features weight decay then wins (docs/accuracy.md).
@@ -241,9 +243,9 @@ class NodeClassifier(nn.Module):
             )
         sparse = x if isinstance(x, SparseSignal) else None
         x = x.dense() if isinstance(x, SparseSignal) else x
-        given = spectrum if c.branches == "attention" and spectrum is not None else (spectrum,) * 2
+        given = pair_of(spectrum) if c.branches == "attention" else (spectrum,)
         prepared: list[PreparedRows | PreparedBands] = []
-        for branch, one in zip(self._branches(), given, strict=False):
+        for branch, one in zip(self._branches(), given, strict=True):
             projector = branch.projector(x, edge_index, edge_weight, spectrum=one)
             if isinstance(projector, Projector):
                 prepared.append(PreparedRows.of(x, projector, rows, sparse))
