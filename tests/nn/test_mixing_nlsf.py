@@ -3,8 +3,10 @@
 import pytest
 import torch
 
+from nlsf.errors import ModelError, SignalError
+from nlsf.nn import NodeNLSF, PoolingNLSF, Start
 from nlsf.nn.mixing_nlsf import MixingNLSF
-from nlsf.spectral import IndexBands, Projector, UniformBands
+from nlsf.spectral import BatchProjector, IndexBands, Projector, UniformBands
 from nlsf.testing import assert_shift_equivariant
 from nlsf.testing.graphs import torus, weighted
 from nn.layers import randomised, signal, spectrum_of
@@ -79,6 +81,43 @@ def test_every_parameter_has_a_gradient(name):
     layer(signal(20, layer.in_channels), G.edge_index).square().sum().backward()
     for parameter in layer.parameters():
         assert bool((parameter.grad != 0).any())
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("start", ["all-pass", "heat", "ppr", "high-pass", Start("walk", 2.0)])
+def test_a_new_layer_has_the_gains_of_its_start(name, start):
+    inputs, outputs = SHAPES[name]
+    layer = MixingNLSF(inputs, outputs, UniformBands(5), start=start, eps=1e-12).double()
+    x, P = signal(20, inputs), Projector(spectrum_of(G), layer.bands)
+    gains, maps = Start.of(start).gains(P.frequencies), layer.maps(P.frequencies)
+    parts = zip(P.projections(x), gains, maps, strict=True)
+    expected = sum(gain * part @ one for part, gain, one in parts)
+    torch.testing.assert_close(layer(x, spectrum=P), expected)
+
+
+@pytest.mark.parametrize("form", ["spectra", "projector"])
+def test_several_graphs_are_refused(form):
+    layer, spectra = layer_of("many maps"), [spectrum_of(G), spectrum_of(weighted(8))]
+    given = spectra if form == "spectra" else BatchProjector(spectra, layer.bands)
+    with pytest.raises(ModelError, match="is for one graph"):
+        layer(signal(28, 2), spectrum=given)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"a": -0.5}, "between 0 and 1"), ({"a": 1.5}, "between 0 and 1"), ({"eps": 0.0}, "positive")],
+    ids=str,
+)
+def test_all_layers_refuse_the_same_exponents(options, says):
+    """On every path: those of graphs that are prepared have no synthesis of their own."""
+    x, edges = signal(20, 2).float(), G.edge_index
+    for layer in (MixingNLSF(2, 3, **options), NodeNLSF(2, 3, **options)):
+        with pytest.raises(SignalError, match=says):
+            layer(x, edges)
+    pooling = PoolingNLSF(2, 3, **options)
+    prepared = pooling.prepare(x, edges, None, torch.zeros(20, dtype=torch.int64))
+    with pytest.raises(SignalError, match=says):
+        pooling.respond_prepared(prepared[torch.tensor([0])])
 
 
 def test_one_channel_becomes_different_ones():

@@ -10,18 +10,18 @@ from nlsf.nn.mixing_nlsf import MixingNLSF
 from nlsf.nn.models import GraphClassifierConfig, NodeClassifierConfig
 from nlsf.nn.models.signal_classifier import SignalClassifierConfig
 from nlsf.nn.psi import RESPONSES, make_response
-from nlsf.spectral import UniformBands
+from nlsf.spectral import Projector, UniformBands
 from nlsf.testing.graphs import ring
 from nlsf.train.tables import from_table
 from nn.layers import signal, spectrum_of
 
-OWN = ("one number", "none", "own matrix")
+OWN = ("one number", "none", "own maps", "own matrix")
 SIZES = {"in_channels": 2, "out_channels": 3}
 
 
 @pytest.fixture(autouse=True)
 def _own(monkeypatch):
-    """Three responses that are registered for one test: with a parameter, without, and full."""
+    """Responses that are registered for one test: with a parameter, without, and with matrices."""
     before = dict(RESPONSES)
     for name in OWN:  # noted as absent, and taken back in the end
         monkeypatch.setitem(RESPONSES, name, None)
@@ -54,6 +54,18 @@ def _own(monkeypatch):
 
         def forward(self, norms, gains):
             return gains.to(norms).unsqueeze(-1) * norms
+
+    @register_response
+    class OwnMaps(Nothing):
+        name, form = "own maps", "bandwise"
+
+        def __init__(self, n_bands, channels, *, out_channels, **options):
+            super().__init__(n_bands, channels)
+            self.out_channels = out_channels
+
+        def forward(self, norms, gains):
+            columns = torch.arange(1, self.out_channels + 1).to(norms)
+            return norms.unsqueeze(-1) * columns
 
     @register_response
     class OwnMatrix(Nothing):
@@ -100,10 +112,22 @@ def test_its_parameters_belong_to_psi():
 @pytest.mark.parametrize("name", OWN)
 def test_only_forms_without_a_matrix_prepare_graphs(name):
     model = GraphClassifier(**SIZES, level="pooling", response=name)
-    assert model.can_prepare == (name != "own matrix")
+    assert model.can_prepare == (name not in ("own maps", "own matrix"))
 
 
-@pytest.mark.parametrize("name", ["full", "own matrix"])
+@pytest.mark.parametrize("outputs", [2, 3])
+def test_a_matrix_for_every_band_is_the_formula(outputs):
+    """The maps end in ``out_channels``: no other map follows, not even from 2 to 3 channels."""
+    layer = NodeNLSF(2, outputs, UniformBands(4), response="own maps", a=0.0, eps=1e-12)
+    x, projector = signal(6, 2), Projector(spectrum_of(ring(6)), layer.bands)
+    assert isinstance(layer.lin, nn.Identity)
+    parts = torch.stack(list(projector.projections(x)))
+    norms = parts.norm(dim=1)
+    expected = (parts @ layer.response(norms, None)).sum(0)
+    torch.testing.assert_close(layer(x, spectrum=projector), expected)
+
+
+@pytest.mark.parametrize("name", ["full", "own maps", "own matrix"])
 def test_a_layer_with_maps_of_its_own_refuses_a_matrix(name):
     with pytest.raises(ModelError, match="mix channels"):
         MixingNLSF(2, 3, UniformBands(4), name)

@@ -10,12 +10,13 @@ from torch import Tensor, nn
 
 from nlsf.errors import ModelError
 from nlsf.nn.psi import ResponseName, make_response
-from nlsf.nn.spectra import SpectrumArgument
+from nlsf.nn.spectra import ManyGraphs, SpectrumArgument
 from nlsf.nn.spectral_layer import SpectralLayer
+from nlsf.nn.start import Start, StartName
 from nlsf.spectral import Bands, Decomposition, Projector
 from nlsf.spectral.column_decomposition import ColumnDecomposition
-from nlsf.spectral.norms import power
 from nlsf.spectral.thin import thin_product
+from nlsf.spectral.transform import band_scale
 
 
 class MixingNLSF(SpectralLayer):
@@ -36,7 +37,7 @@ class MixingNLSF(SpectralLayer):
 
     Where bands are narrow, a linear filter of this form reaches K hops. Maps that are free for
     every band would be filters with sharp edges in frequency, which reach over the whole graph.
-    Before training the gains are 1, and C is random.
+    Before training the gains are those of the start, 1 by default, and C is random.
 
     Args:
         in_channels: d.
@@ -47,6 +48,7 @@ class MixingNLSF(SpectralLayer):
         degree: K.
         a: exponent of the norm in the denominator, 0 to 1.
         eps: the e of the denominator.
+        start: the gains before training, as in `NodeNLSF`.
         response_options: further options of `Response`.
 
     Shapes:
@@ -63,13 +65,17 @@ class MixingNLSF(SpectralLayer):
         degree: int = 5,
         a: float = 0.0,
         eps: float = 1e-6,
+        start: StartName | Start = "all-pass",
         **response_options: Any,
     ) -> None:
         super().__init__(bands, "sym")
         self.in_channels, self.out_channels = in_channels, out_channels
         self.degree, self.a, self.eps = degree, a, eps
-        self.response = make_response(response, self.n_bands, in_channels, **response_options)
-        if self.response.form == "full":
+        self.start = Start.of(start)
+        self.response = make_response(
+            response, self.n_bands, in_channels, start=self.start, **response_options
+        )
+        if self.response.form != "diagonal":
             raise ModelError(
                 f"The maps of a MixingNLSF mix channels; its response must not, as {response!r} "
                 "does. Use response='diagonal', 'bandwise' or 'constant'."
@@ -78,7 +84,7 @@ class MixingNLSF(SpectralLayer):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Gains of 1, and a new polynomial."""
+        """The gains of the start, and a new polynomial."""
         self.response.reset_parameters()
         nn.init.normal_(self.weight, std=math.sqrt(2 / (self.in_channels * (self.degree + 1))))
 
@@ -92,10 +98,15 @@ class MixingNLSF(SpectralLayer):
     ) -> Tensor:
         """The filtered signal; arguments as in `NodeNLSF.forward`."""
         parts = self.decompose(x, edge_index, edge_weight, None, spectrum=spectrum)
-        norms = self.analyze(parts)
-        gains = self.response(norms, torch.ones(self.n_bands, device=x.device))
-        gains = gains / (power(norms, self.a) + self.eps)
-        maps = self.maps(parts.projector.frequencies)
+        if isinstance(parts.projector, ManyGraphs):
+            raise ModelError(
+                "A MixingNLSF is for one graph, with one signal or many (..., N, channels): for a "
+                "batch of graphs use NodeNLSF."
+            )
+        norms, frequencies = self.analyze(parts), parts.projector.frequencies
+        gains = self.response(norms, self.start.gains(frequencies))
+        gains = gains * band_scale(norms, self.a, self.eps)
+        maps = self.maps(frequencies).to(parts.signal.dtype)
         # With few channels it is cheaper to synthesise what goes into the maps than what comes out.
         if not isinstance(parts, ColumnDecomposition):
             return parts.mixed(gains.unsqueeze(-1) * maps)
@@ -141,7 +152,7 @@ def _times(x: Tensor, matrix: Tensor) -> Tensor:
 
 
 def _single(parts: Decomposition) -> Projector:
-    assert isinstance(parts.projector, Projector)  # there is no ``batch`` of several graphs
+    assert isinstance(parts.projector, Projector)  # ``forward`` refused several graphs
     return parts.projector
 
 

@@ -47,7 +47,7 @@ class NodeNLSF(SpectralLayer):
             is, before training, the linear filter that ``start`` names.
         eps: the e of the denominator.
         norm: the p of the norm.
-        normalize: divide norms by :math:`N^{1/p}`.
+        normalize: divide norms by :math:`N^{1/p}`. With a = 0 and relative norms it cancels.
         start: the linear filter before training: ``"all-pass"``, ``"heat"``, ``"ppr"``,
             ``"high-pass"``, ``"walk"``, ``"random"``, or a `Start`.
         self_loops: add self loops before building N.
@@ -88,9 +88,13 @@ class NodeNLSF(SpectralLayer):
             start=self.start,
             **response_options,
         )
-        full = self.response.form == "full"
-        filtered = self.n_bands * out_channels if full else in_channels
-        needs_map = full or in_channels != out_channels
+        form = self.response.form
+        filtered = {
+            "diagonal": in_channels,
+            "bandwise": out_channels,
+            "full": self.n_bands * out_channels,
+        }[form]
+        needs_map = form == "full" or filtered != out_channels
         self.lin = nn.Linear(filtered, out_channels, bias=False) if needs_map else nn.Identity()
 
     def reset_parameters(self) -> None:
@@ -121,19 +125,24 @@ class NodeNLSF(SpectralLayer):
 
     def respond(self, parts: Decomposition) -> Tensor:
         """The same for a signal that is decomposed already."""
-        y: Tensor = self.lin(self.filter(parts))
-        return y
+        return self._mapped(self.filter(parts))
 
     def respond_nodes(self, batch: NodeBatch) -> Tensor:
-        """The same for the nodes (n, out_channels) of prepared graphs; not for the full form."""
+        """The same for the nodes (n, out_channels) of prepared graphs; diagonal form only."""
         r = self.response(batch.norms, self.start.gains(batch.frequencies))
         gain = r * band_scale(batch.norms, self.a, self.eps)
         # Nodes that pad belong to one graph more, whose gains are 0.
         gain = torch.cat([gain, torch.zeros_like(gain[:1])])
         # Half the time of gain[graph], whose gradient is added up entry by entry.
         gain = gain.gather(0, batch.graph[:, None, None].expand_as(batch.projections))
-        y: Tensor = self.lin((batch.projections * gain).sum(-2))
-        return y
+        return self._mapped((batch.projections * gain).sum(-2))
+
+    def _mapped(self, y: Tensor) -> Tensor:
+        """The linear map at the end; of a complex signal, a real map of both parts."""
+        if y.is_complex() and isinstance(self.lin, nn.Linear):
+            return torch.complex(self.lin(y.real), self.lin(y.imag))
+        mapped: Tensor = self.lin(y)
+        return mapped
 
     def filter(self, parts: Decomposition) -> Tensor:
         """Analysis, response and synthesis, without the linear map at the end."""

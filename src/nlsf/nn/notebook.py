@@ -84,7 +84,7 @@ def _facts(layer: NodeNLSF | GraphNLSF) -> list[tuple[str, str]]:
 
 def _response(response: Psi) -> str:
     """The response to a signal with as much energy in one band as in any other."""
-    if response.form == "full" or response.n_bands * response.channels > _PROBED:
+    if response.form != "diagonal" or response.n_bands * response.channels > _PROBED:
         return ""
     trial = copy.deepcopy(response).eval()  # dropout would blur it, and the layer stays as it is
     weight = next(trial.parameters(), torch.ones(()))

@@ -35,7 +35,7 @@ class Psi(nn.Module):
     """What layers and settings call it by."""
 
     form: Form = "diagonal"
-    """Which form of synthesis the coefficients are for."""
+    """Which form of `nlsf.spectral.synthesize` the coefficients are for."""
 
     sharing: str = "shared"
     """Which channels share parameters; for displays."""
@@ -55,7 +55,8 @@ class Psi(nn.Module):
             gains: (..., B), of the linear filter that the layer starts as.
 
         Returns:
-            (..., B, d), or (..., B d, B d') for the full form.
+            (..., B, d); (..., B, d, d') for the bandwise form, a matrix for every band;
+            (..., B d, B d') for the full form.
         """
         raise NotImplementedError
 
@@ -102,7 +103,7 @@ def make_response(
         name: one of `RESPONSES`.
         n_bands: B, the complement included if there is one.
         channels: d.
-        out_channels: d', for the full form; d if it is left out.
+        out_channels: d', for the bandwise and full forms; d if it is left out.
         start: the linear filter that the layer starts as; all-pass if it is left out.
         options: those of `Response`.
 

@@ -26,7 +26,7 @@ class Response(Psi):
 
     - ``diagonal``: :math:`\mathbb{R}^{B d} \to \mathbb{R}^{B d}` (App. C.1)
     - ``bandwise``: :math:`\gamma_j`, one a band, which sees only the norms of its own band (App.
-      F.6)
+      F.6); with ``relative`` as shares of all bands, so that only ``relative=False`` is separable
     - ``full``: :math:`\mathbb{R}^{B d} \to \mathbb{R}^{B d \times B d'}` (Eq. 4 and 5)
     - ``constant``: free numbers instead of a network: with a = 0, a linear filter, the control for
       all others
@@ -44,7 +44,8 @@ class Response(Psi):
         sharing: ``"shared"``: one network for all channels; ``"channelwise"``: one a channel;
             ``"mixing"``: one that sees all channels (the paper's form; always so for full).
             Numbers of a constant response are shared by channels, or not.
-        mode: ``"multiplicative"`` or ``"additive"``.
+        mode: ``"multiplicative"`` or ``"additive"``; always the latter for full, and for a random
+            start, which has no gain to multiply.
         start: the linear filter that it starts as.
         relative: feed :math:`c_j / \sqrt{\sum_i c_i^2}` to the network, so that it does not depend
             on the signal's scale, rather than the norms themselves.

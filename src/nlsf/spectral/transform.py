@@ -27,7 +27,8 @@ def analyze(
         \mathcal{A}(\Delta, X)_{j, c} = \| P_j X_{:, c} \|_p
 
     Unitary maps that commute with the bands do not change it for p = 2. No other L_p norm is kept
-    by unitary maps: for those only the permutation of nodes leaves it as it is.
+    by unitary maps: for those only the permutation of nodes leaves it as it is. Polynomial bands
+    are not exact projections: for p = 2 they give :math:`\langle x, P_j x \rangle^{1/2}`.
 
     Args:
         x: (..., N, d), or a `Decomposition` of it.
@@ -82,7 +83,8 @@ def synthesize(
         \text{full (Eq. 2, 3):} \quad Y = [Q_1, \dots, Q_B] R .
 
     The normalisation goes into the coefficients, so that for every form two thin products remain
-    and nothing of the size N x B d is built.
+    and nothing of the size N x B d is built. The norms are those of `analyze`, for polynomial bands
+    too.
 
     Args:
         r: the coefficients: diagonal (..., B, d); bandwise (..., B, d, d'); full
@@ -103,10 +105,6 @@ def synthesize(
         SignalError: shapes that do not fit, a outside [0, 1], or eps that is not positive.
     """
     parts = _decomposition(x, projector)
-    if not 0 <= a <= 1:
-        raise SignalError(f"The exponent a must lie between 0 and 1, not {a!r}.")
-    if not eps > 0:
-        raise SignalError(f"eps must be positive, not {eps!r}.")
     if norms is None:
         norms = analyze(parts, p=p, normalize=normalize)
     scale = band_scale(norms, a, eps)
@@ -125,7 +123,15 @@ def synthesize(
 
 
 def band_scale(norms: Tensor, a: float, eps: float) -> Tensor:
-    r"""The factors :math:`1 / (\|P_j X\|^a + e)` of the synthesis, in the shape of the norms."""
+    r"""The factors :math:`1 / (\|P_j X\|^a + e)` of the synthesis, in the shape of the norms.
+
+    Raises:
+        SignalError: a outside [0, 1], or eps that is not positive.
+    """
+    if not 0 <= a <= 1:
+        raise SignalError(f"The exponent a must lie between 0 and 1, not {a!r}.")
+    if not eps > 0:
+        raise SignalError(f"eps must be positive, not {eps!r}.")
     return 1 / (power(norms, a) + eps)
 
 
