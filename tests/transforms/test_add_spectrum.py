@@ -241,6 +241,46 @@ def test_repr():
     assert repr(AddSpectrum(k=3, operator=adjacency, attr="a")) == (
         "AddSpectrum(bands=None, k=3, operator='adjacency', attr='a')"
     )
+    charged = functools.partial(magnetic_laplacian, normalization="sym", q=0.1)
+    assert "partial(magnetic_laplacian, normalization='sym', q=0.1)" in repr(
+        AddSpectrum(operator=charged)
+    )
+
+
+def test_operators_with_other_arguments_have_other_reprs():
+    reprs = {
+        repr(AddSpectrum(operator=operator))
+        for operator in (
+            adjacency,
+            magnetic_laplacian,
+            functools.partial(adjacency, symmetrize="max"),
+            functools.partial(adjacency, symmetrize="sum"),
+            functools.partial(functools.partial(adjacency, symmetrize="sum"), reduce="max"),
+        )
+    }
+    assert len(reprs) == 5
+    assert not any(" at 0x" in text for text in reprs)
+
+
+class Nameless:
+    def __call__(self, data):
+        return adjacency(data)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda data: adjacency(data),
+        functools.partial(lambda data, reduce: adjacency(data, reduce=reduce), reduce="max"),
+        functools.partial(adjacency, edge_weight=Nameless()),
+        Nameless(),
+        Nameless().__call__,
+    ],
+    ids=["lambda", "partial of a lambda", "nameless argument", "object", "method"],
+)
+def test_an_operator_that_no_repr_can_tell_is_refused(operator):
+    with pytest.raises(GraphError, match="has no name"):
+        AddSpectrum(operator=operator)
 
 
 def test_the_cache_is_used(tmp_path):
@@ -276,10 +316,18 @@ def test_wrong_arguments_are_refused_at_once(options, error, message):
         AddSpectrum(**options)
 
 
+def _bare(data):
+    return torch.eye(data.num_nodes)
+
+
+def _wrapped(data):
+    return ShiftOperator.from_matrix(_bare(data))
+
+
 def test_what_is_no_graph_is_refused():
     with pytest.raises(GraphError, match="HeteroData"):
         AddSpectrum()(HeteroData())
     with pytest.raises(GraphError, match="ShiftOperator, not Tensor"):
-        AddSpectrum(operator=lambda data: torch.eye(data.num_nodes))(graphs(4)[3])
-    wrapped = AddSpectrum(operator=lambda data: ShiftOperator.from_matrix(torch.eye(3)))
+        AddSpectrum(operator=_bare)(graphs(4)[3])
+    wrapped = AddSpectrum(operator=_wrapped)
     assert wrapped(one_way()).spectrum.multiplicities.tolist() == [3]

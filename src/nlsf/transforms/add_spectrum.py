@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.reduction import ForkingPickler
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeAlias
 
 import torch
@@ -22,6 +24,8 @@ Operator: TypeAlias = Callable[[Any], ShiftOperator]
 _TAKEN = {"adj", "adj_t", "batch", "num_nodes", "ptr", "x", "y", "pos"}
 _TAKEN |= {"edge_index", "edge_attr", "edge_weight"}
 """Attributes that PyTorch Geometric reads as something else."""
+
+_NAMELESS = ("<lambda>", " at 0x")
 
 
 @functional_transform("add_spectrum")
@@ -70,13 +74,15 @@ class AddSpectrum(BaseTransform):  # type: ignore[misc]  # torch_geometric is no
         symmetrize: as in `nlsf.spectral.laplacian`, for graphs with one-way edges.
         attr: the attribute's name.
         operator: builds a `ShiftOperator` of the data in place of the Laplacian, for example
-            `nlsf.spectral.adjacency`.
+            `nlsf.spectral.adjacency`: a function with a name, or a ``functools.partial`` of one.
+            PyTorch Geometric knows a stored data set by the name and the arguments, so an operator
+            that does something else needs another name.
         cache: keep spectra on disk too, as in `nlsf.spectral.partial_eigh`.
 
     Raises:
         BandError: both ``k`` and ``bands``, or k < 1; raised at once, as are all wrong arguments.
         GraphError: an unknown ``normalization`` or ``symmetrize``, options of the Laplacian next to
-            an ``operator``, or a malformed graph.
+            an ``operator``, one without a name, or a malformed graph.
         NotSymmetricError: one-way edges and no ``symmetrize``.
 
     Shapes:
@@ -118,7 +124,12 @@ class AddSpectrum(BaseTransform):  # type: ignore[misc]  # torch_geometric is no
         if operator is not None and (normalization, self_loops, symmetrize) != ("sym", False, None):
             raise GraphError(
                 "normalization, self_loops and symmetrize are for the Laplacian: with an operator, "
-                "give them to it, as in operator=lambda data: adjacency(data, symmetrize='max')."
+                "give them to it, as in operator=functools.partial(adjacency, symmetrize='max')."
+            )
+        if operator is not None and any(mark in _described(operator) for mark in _NAMELESS):
+            raise GraphError(
+                f"The operator {_described(operator)} has no name by which a stored data set could "
+                "be told from that of another: define a function, or use functools.partial."
             )
         # Tried on one node: a wrong argument shows here, not in the middle of a data set.
         partial_eigh(laplacian([[], []], None, 1, **self._laplacian_options), k, bands)
@@ -157,10 +168,21 @@ class AddSpectrum(BaseTransform):  # type: ignore[misc]  # torch_geometric is no
         if self.operator is None:
             options = self._laplacian_options
         else:
-            options = {"operator": getattr(self.operator, "__name__", self.operator)}
+            options = {"operator": _described(self.operator)}
         options = {"bands": self.bands, "k": self.k, **options, "attr": self.attr}
         listed = ", ".join(f"{name}={value!r}" for name, value in options.items())
         return f"{type(self).__name__}({listed})"
+
+
+def _described(operator: Any) -> str:
+    """The name of a function, with what ``functools.partial`` gives it; else the repr."""
+    if isinstance(operator, partial):
+        named = (f"{name}={value!r}" for name, value in operator.keywords.items())
+        values = [_described(operator.func), *map(repr, operator.args), *named]
+        return f"partial({', '.join(values)})"
+    if isinstance(operator, FunctionType | BuiltinFunctionType | type):
+        return operator.__qualname__
+    return repr(operator)
 
 
 def _by_value(spectrum: Spectrum) -> tuple[Any, ...]:
