@@ -6,9 +6,11 @@
 | `GraphNLSF` | (N, d) | (G, d') | invariant to functional shifts |
 | `PoolingNLSF` | (N, d) | (G, d') | invariant to permutations |
 | `LaplacianAttention` | two of a kind | both, weighted | that of its branches |
+| `MixingNLSF` | (..., N, d) on one graph | (..., N, d') | commutes with functional shifts |
 | `NLSFStack` | (N, d) | (N, d') | commutes with functional shifts |
 | `NodeClassifier` | (N, d) | (N, classes) | that of its encoder and filters |
 | `GraphClassifier` | (N, d) | (G, classes) | that of its filters |
+| `SignalClassifier` | (..., N, d) on one graph | (..., classes) | none: it knows every node |
 
 Every layer is called as ``layer(x, edge_index, edge_weight, batch)``, and computes the spectrum of
 a graph once, or as ``layer(x, spectrum=...)`` with what `nlsf.spectral.partial_eigh` gave.
@@ -17,11 +19,14 @@ a graph once, or as ``layer(x, spectrum=...)`` with what `nlsf.spectral.partial_
 from nlsf.nn.attention import LaplacianAttention
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.graph_nlsf import GraphNLSF
+from nlsf.nn.mixing_nlsf import MixingNLSF
 from nlsf.nn.models import (
     GraphClassifier,
     GraphClassifierConfig,
     NodeClassifier,
     NodeClassifierConfig,
+    SignalClassifier,
+    SignalClassifierConfig,
     parameter_groups,
 )
 from nlsf.nn.node_nlsf import NodeNLSF
@@ -41,6 +46,7 @@ __all__ = [
     "GraphNLSF",
     "InvariantNorm",
     "LaplacianAttention",
+    "MixingNLSF",
     "NLSFStack",
     "NodeClassifier",
     "NodeClassifierConfig",
@@ -49,6 +55,8 @@ __all__ = [
     "Psi",
     "Readout",
     "Response",
+    "SignalClassifier",
+    "SignalClassifierConfig",
     "SparseSignal",
     "Start",
     "forget_spectra",
