@@ -57,6 +57,30 @@ def test_a_trial_without_signature_is_given_back(tmp_path):
     assert [trial.state.name for trial in study.trials] == ["FAIL", "WAITING"]
 
 
+@pytest.mark.parametrize("drawn", [(), ("training.lr",), ("training.lr", "model.dropout")])
+def test_a_worker_that_died_while_it_drew_a_queued_point_loses_nothing_of_it(tmp_path, drawn):
+    from optuna.distributions import CategoricalDistribution
+
+    first = {"training.lr": 2, "model.dropout": 1}
+    choices = list(range(1000))  # so many that luck does not draw what is lost
+    spaces = {name: CategoricalDistribution(choices) for name in first}
+    keeper = open_keeper(tmp_path / "j")
+    with keeper.alone():
+        study = open_study(keeper, "s", SPEC, maximize=True, first=first)
+        study.ask({name: spaces[name] for name in drawn})
+        keeper.rescue(study)
+    assert study.ask(spaces).params == first
+
+
+def test_a_trial_of_no_point_gives_none_back(tmp_path):
+    keeper, study = opened(tmp_path / "j")
+    study.tell(study.ask(), 0.5)
+    study.ask()
+    with keeper.alone():
+        keeper.rescue(study)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "FAIL"]
+
+
 def test_a_point_that_kills_its_workers_is_given_up(tmp_path):
     keeper, study = opened(tmp_path / "j")
     attempts = []

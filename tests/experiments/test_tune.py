@@ -84,6 +84,33 @@ def test_it_goes_on_where_it_was_stopped_as_if_it_had_not_been(tmp_path):
     assert len({key(trial.point) for trial in again.trials}) == len(again.trials) == 6
 
 
+@pytest.mark.parametrize("lr", [0.01, 1e30], ids=["complete", "failed"])
+def test_an_interrupt_after_the_result_was_written_does_not_double_the_point(
+    tmp_path, monkeypatch, lr
+):
+    from optuna import Study
+
+    tell, told = Study.tell, []
+
+    def tell_then_interrupt(study, trial, *args, **options):
+        ended = tell(study, trial, *args, **options)
+        told.append(ended.state)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+        return ended
+
+    space = Space({"training.lr": (lr,), "model.dropout": (0.0, 0.5)})
+    whole = search(tmp_path, space=space, tuning=Tuning(4, splits=1), name="whole")
+    monkeypatch.setattr(Study, "tell", tell_then_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path, space=space, tuning=Tuning(4, splits=1))
+    monkeypatch.undo()
+    again = search(tmp_path, space=space, tuning=Tuning(4, splits=1))
+    assert len(told) == 3, "the interrupt came while the second trial was told"
+    assert results(again.trials) == results(whole.trials)
+    assert len({key(trial.point) for trial in again.trials}) == len(again.trials)
+
+
 def test_more_trials_can_be_asked_for_later(tmp_path):
     before = run(tmp_path / "j", 3)
     after = run(tmp_path / "j", 5)

@@ -80,8 +80,13 @@ class Keeper(ABC):
 def give_back(study: Study, trial: FrozenTrial, *, died: bool = True) -> None:
     """Puts the point of a trial that was not ended in front, unless it kills its workers."""
     attempt = trial.user_attrs.get(ATTEMPT, 1) + died
+    queued = trial.system_attrs.get("fixed_params")
+    if queued is None and not trial.params:
+        return  # killed before anything was drawn: the next claim draws it
     if attempt <= _ATTEMPTS:
-        study.enqueue_trial(trial.params, user_attrs={ATTEMPT: attempt})
+        # What was queued and not yet taken over is part of the point: the defaults are queued.
+        point = {**(queued or {}), **trial.params}
+        study.enqueue_trial(point, user_attrs={ATTEMPT: attempt})
 
 
 def open_keeper(storage: str | Path, *, new: bool = True) -> Keeper:

@@ -202,7 +202,8 @@ class _Worker:
         except KeyboardInterrupt:
             with self.keeper.alone():
                 ended = self.study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
-                give_back(self.study, ended, died=False)
+                if is_lost(ended):  # else its result was written before the interrupt
+                    give_back(self.study, ended, died=False)
             raise
         except UpdateFinishedTrialError:
             return  # we were taken for dead, and another worker has the point
