@@ -37,6 +37,15 @@ def test_a_continued_run_replaces_what_it_repeats(tmp_path):
     assert curves(tmp_path) == {"loss": [(1, 1.0), (2, 0.5)]}
 
 
+def test_a_run_that_was_killed_before_its_first_checkpoint_has_one_curve(tmp_path):
+    pytest.importorskip("tensorboard")
+    for value in (1.0, 0.5):
+        with TensorBoardWriter(tmp_path) as writer:
+            for epoch in (1, 2):
+                writer.write(epoch, {"loss": value})
+    assert curves(tmp_path) == {"loss": [(1, 0.5), (2, 0.5)]}
+
+
 def test_without_tensorboard_the_error_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(ConfigError, match=r"pip install 'nlsf\[tensorboard\]'"):

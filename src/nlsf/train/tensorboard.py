@@ -17,7 +17,7 @@ class TensorBoardWriter:
     Args:
         folder: where the event files go; it is made.
         done: epochs that are done already. Later ones, which a run wrote before it was killed, are
-            hidden.
+            hidden: all of them, where it left no checkpoint.
     """
 
     def __init__(self, folder: Path, *, done: int = 0) -> None:
@@ -28,8 +28,7 @@ class TensorBoardWriter:
                 "TensorBoard is not installed: pip install 'nlsf[tensorboard]', or leave its "
                 "option out."
             ) from error
-        purge = done + 1 if done else None
-        self._writer: Any = SummaryWriter(str(folder), purge_step=purge)
+        self._writer: Any = SummaryWriter(str(folder), purge_step=done + 1)
 
     def write(self, epoch: int, values: Mapping[str, float]) -> None:
         """Adds one point to the curve of each name; what is not finite is left out."""
