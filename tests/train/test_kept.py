@@ -1,6 +1,7 @@
 import dataclasses
 
 import pytest
+import torch
 
 from nlsf.errors import ConfigError
 from nlsf.train import train
@@ -65,11 +66,13 @@ def test_other_features_under_the_same_name_are_noticed(tmp_path):
         check_kept(folder, Job.of(NODES, other))
 
 
-def test_other_labels_under_the_same_name_are_noticed(tmp_path):
-    # The split is drawn among labelled nodes: without one label it is another.
+@pytest.mark.parametrize("labels", [[-1] * 6, [2, 1, 0] * 2], ids=["missing", "permuted"])
+def test_other_labels_under_the_same_name_are_noticed(tmp_path, labels):
+    # A split is drawn among labelled nodes: where none is missing, only the labels differ.
     folder = train(node_data(), NODES, output=tmp_path / "run", cache=False).folder
     y = node_data().y.clone()
-    y[:6] = -1
+    y[:6] = torch.tensor(labels)
+    assert not torch.equal(y, node_data().y)
     with pytest.raises(ConfigError, match="splits changed"):
         check_kept(folder, Job.of(NODES, dataclasses.replace(node_data(), y=y)))
 

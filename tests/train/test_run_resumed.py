@@ -1,11 +1,15 @@
 """Runs that stopped in the middle, in this process."""
 
-import pytest
+import dataclasses
 
+import pytest
+from torch_geometric.data import Data
+
+from nlsf.errors import DataError
 from nlsf.train import Interrupted, resume
 from nlsf.train.run_folder import RunFolder
 from train.runs import GROUPS, QUICK, Stop, assert_same, quick
-from train.small import node_data
+from train.small import given, node_data
 
 
 def test_splits_of_unequal_sizes(tmp_path):
@@ -76,6 +80,66 @@ def test_a_checkpoint_from_before_costs_were_kept_is_gone_on_with(tmp_path):
     assert all(row["peak_memory"] > 2**20 for row in rows)
     quick(dataset, tmp_path / "straight")
     assert_same(path, tmp_path / "straight")
+
+
+def with_other_features(dataset):
+    graph = dataset.graphs[0]
+    other = Data(x=graph.x.flip(0), edge_index=graph.edge_index, num_nodes=graph.num_nodes)
+    return dataclasses.replace(dataset, graphs=(other,))
+
+
+def with_other_labels(dataset):
+    return dataclasses.replace(dataset, y=dataset.y.roll(1))
+
+
+def with_other_splits(dataset):
+    swapped = [
+        dataclasses.replace(split, train=split.test, test=split.train)
+        for split in dataset.given["given"]
+    ]
+    return dataclasses.replace(dataset, given={"given": tuple(swapped)})
+
+
+CHANGES = [
+    (with_other_features, "The graphs or features of small"),
+    (with_other_labels, "The labels of small"),
+    (with_other_splits, "The splits of small"),
+    (lambda data: with_other_splits(with_other_labels(data)), "The labels and the splits of"),
+]
+TWO_GROUPS = given(60, (20, 20), (24, 12))
+
+
+@pytest.mark.parametrize("group", [1, 2], ids=["from a checkpoint", "from a model"])
+@pytest.mark.parametrize(("change", "said"), CHANGES)
+def test_other_data_are_refused_and_change_nothing(tmp_path, group, change, said):
+    dataset, path = node_data(given=TWO_GROUPS), tmp_path / "run"
+    seconds = 0 if group == 1 else 1000
+    with pytest.raises(Interrupted):
+        quick(
+            dataset,
+            path,
+            {**QUICK, "seeds": 2},
+            display=Stop(group, 3, KeyboardInterrupt),
+            checkpoint_seconds=seconds,
+        )
+    with pytest.raises(DataError, match=f"{said}.* put the data back"):
+        resume(path, dataset=change(dataset), cache=False)
+    resume(path, dataset=dataset, cache=False)
+    quick(dataset, tmp_path / "straight", {**QUICK, "seeds": 2})
+    assert_same(path, tmp_path / "straight")
+
+
+def test_a_checkpoint_from_before_data_were_hashed_is_gone_on_with(tmp_path):
+    dataset, path = node_data(), tmp_path / "run"
+    with pytest.raises(Interrupted):
+        quick(dataset, path, display=Stop(1, 3, KeyboardInterrupt), checkpoint_seconds=0)
+    folder = RunFolder(path)
+    tensors, meta = folder.load_checkpoint()
+    del meta["fingerprint"], meta["labels"], meta["splits"]
+    folder.save_checkpoint(tensors, meta)
+    display = Stop()
+    resume(path, dataset=dataset, display=display, cache=False)
+    assert "Going on after epoch 2" in display.messages
 
 
 def test_a_run_that_fails_while_it_measures(tmp_path, straight, monkeypatch):

@@ -63,7 +63,7 @@ def write_split(path: str | os.PathLike[str], split: Split, dataset: Dataset) ->
         "format": _FORMAT,
         "data": dataset.name,
         "examples": dataset.num_examples,
-        "labels": _label_digest(dataset),
+        "labels": label_digest(dataset),
         "protocol": split.protocol,
         "seed": split.seed,
         **{name: part.tolist() for name, part in zip(_PARTS, split.parts, strict=True)},
@@ -102,7 +102,7 @@ def read_split(path: str | os.PathLike[str], dataset: Dataset) -> Split:
             f"{path}: the field 'examples' says {fields['examples']}, but {dataset.name} has "
             f"{dataset.num_examples}: the split is of other data."
         )
-    if fields["labels"] != _label_digest(dataset):
+    if fields["labels"] != label_digest(dataset):
         raise FormatError(
             f"{path}: the field 'labels' does not fit the labels of {dataset.name}: the split is "
             f"of other data ({fields['data'][:40]!r})."
@@ -125,7 +125,8 @@ def digest(split: Split) -> str:
     return total.hexdigest()
 
 
-def _label_digest(dataset: Dataset) -> str:
+def label_digest(dataset: Dataset) -> str:
+    """The sha256 of the labels: equal exactly for equal ones."""
     y = dataset.y.numpy()
     header = f"{'regression' if dataset.is_regression else 'classes'} {y.shape}\n"
     kept = y.astype("<f4" if dataset.is_regression else "<i8")

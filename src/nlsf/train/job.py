@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from nlsf.data.catalogue import find, load
 from nlsf.data.dataset import Dataset, Split
 from nlsf.data.own import open_dataset
 from nlsf.data.protocols import draw
+from nlsf.data.split_file import digest, label_digest
 from nlsf.train.config import DataConfig, RunConfig, check_keys, resolve, user_path
 from nlsf.train.fit import Lesson
 from nlsf.train.inputs import Inputs
@@ -125,6 +127,20 @@ class Job:
         for number, split in enumerate(self.splits):
             groups.setdefault(self.lesson(split).sizes, []).append(number)
         return list(groups.values())
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """Hashes of graphs and features, of the labels, and of all splits.
+
+        Three, so that what has changed has a name; and `fingerprint` alone must not see labels,
+        because a model is applied to the same graph without them.
+        """
+        splits = "".join(digest(split) for split in self.splits)
+        return {
+            "fingerprint": fingerprint(self.dataset),
+            "labels": label_digest(self.dataset),
+            "splits": hashlib.sha256(splits.encode()).hexdigest(),
+        }
 
     @property
     def dtype(self) -> torch.dtype:

@@ -9,7 +9,8 @@ from nlsf.data.catalogue import find, knows
 from nlsf.data.split_file import digest
 from nlsf.errors import ConfigError
 from nlsf.train.config import user_path, without_place
-from nlsf.train.job import Job, fingerprint
+from nlsf.train.job import Job
+from nlsf.train.origin import changed_data
 from nlsf.train.run_folder import RunFolder
 from nlsf.train.tables import Table, flat, parse_toml
 
@@ -61,7 +62,7 @@ def _other_data(folder: RunFolder, job: Job) -> bool:
     """Whether what the run has written down of its data and splits differs from the job's."""
     if (folder.path / "model.safetensors").exists():
         _, meta = folder.load_model()
-        if meta.get("fingerprint") != fingerprint(job.dataset):
+        if changed_data(meta, job):
             return True
     if not folder.finished:
         return False

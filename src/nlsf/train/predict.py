@@ -23,8 +23,8 @@ from nlsf.train.inputs_for import inputs_for
 from nlsf.train.job import fingerprint
 from nlsf.train.metrics import default_metrics, higher_is_better, measure
 from nlsf.train.models import MODELS, ModelKind
+from nlsf.train.origin import check_spec
 from nlsf.train.run_folder import RunFolder
-from nlsf.train.selected import check_spec
 from nlsf.train.tables import from_table, parse_toml
 
 

@@ -20,7 +20,7 @@ from nlsf.train.fit import evaluate
 from nlsf.train.group import Group
 from nlsf.train.inputs import Inputs
 from nlsf.train.inputs_for import sees_whole_graph
-from nlsf.train.job import Job, fingerprint
+from nlsf.train.job import Job
 from nlsf.train.metrics import default_metrics, interval, loss, measure
 from nlsf.train.run_folder import RunFolder
 from nlsf.train.selected import Selected
@@ -142,6 +142,10 @@ def resume(
         tensorboard: as in `train`.
         memory: as in `train`.
         group: as in `train`; it need not be as large as the one before.
+
+    Raises:
+        ConfigError: the run's configuration has changed since.
+        DataError: its data, labels or splits have changed since.
     """
     group = group or Group()
     folder = group.once(lambda: RunFolder.open(Path(path)))
@@ -175,7 +179,7 @@ def _shared(make: Callable[[], Job], group: Group) -> Job:
         )
     settings = {k: v for k, v in job.config.to_table().items() if k != "data"}
     group.check_same("settings", settings)
-    group.check_same("data", fingerprint(job.dataset))
+    group.check_same("data", job.digests)
     return job
 
 
@@ -198,7 +202,7 @@ def _trained(job: Job, folder: RunFolder, habits: Habits) -> RunResult:
             lambda: job.inputs(cache=habits.cache, progress=display.message, memory=habits.memory)
         )
         prepared = time.perf_counter() - started
-        selected = processes.once(lambda: Selected.read(folder))
+        selected = processes.once(lambda: Selected.read(folder, job))
         for group in job.groups():
             if not selected.holds(group):
                 found = _solved(job, group, display)

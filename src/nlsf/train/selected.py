@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from nlsf.errors import ConfigError
 from nlsf.train.job import Job, fingerprint
+from nlsf.train.origin import check_origin, check_spec, origin
 from nlsf.train.run_folder import RunFolder
 
 
@@ -39,35 +39,33 @@ class Selected:
         meta = {
             "facts": {str(number): facts for number, facts in self.facts.items()},
             "metrics_size": self.metrics_size,
-            "fingerprint": fingerprint(job.dataset),
             "graph": fingerprint(job.dataset, signals=False),
             "classes": list(job.dataset.classes),
             "channels": [job.dataset.num_features, job.dataset.num_outputs],
             "level": job.dataset.level,
-            "spec": folder.spec,
+            **origin(folder, job),
         }
         folder.save_model(tensors, meta)
 
     @classmethod
-    def read(cls, folder: RunFolder) -> Selected:
-        """What an interrupted run has selected already."""
+    def read(cls, folder: RunFolder, job: Job | None = None) -> Selected:
+        """What a run has selected until now.
+
+        Args:
+            folder: of the run.
+            job: what goes on with it; models of other data are then refused.
+        """
         selected = cls()
         if not (folder.path / "model.safetensors").exists():
             return selected
         tensors, meta = folder.load_model()
-        check_spec(meta, folder)
+        if job is None:
+            check_spec(meta, folder)
+        else:
+            check_origin(meta, folder, job)
         for key, value in tensors.items():
             number, name = key.split(".", 1)
             selected.weights.setdefault(int(number), {})[name] = value
         selected.facts = {int(number): facts for number, facts in meta["facts"].items()}
         selected.metrics_size = meta["metrics_size"]
         return selected
-
-
-def check_spec(meta: Mapping[str, Any], folder: RunFolder) -> None:
-    """Refuses a configuration that is not the one that a checkpoint or model was made with."""
-    if meta["spec"] != folder.spec:
-        raise ConfigError(
-            f"{folder.path / 'config.toml'} has changed since the run was started: put it back, or "
-            "start another run with --config."
-        )

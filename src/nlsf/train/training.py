@@ -14,8 +14,8 @@ from nlsf.train.fit import Fit
 from nlsf.train.group import Group
 from nlsf.train.inputs import Inputs
 from nlsf.train.job import Job
+from nlsf.train.origin import check_origin, origin
 from nlsf.train.run_folder import RunFolder
-from nlsf.train.selected import check_spec
 from nlsf.train.tensorboard import TensorBoardWriter
 from nlsf.train.usage import Meter, Usage
 
@@ -146,7 +146,7 @@ class Training:
             "group": self.group,
             "metrics_size": size,
             **spent.to_table(),
-            "spec": self.folder.spec,
+            **origin(self.folder, self.job),
         }
         self.folder.save_checkpoint(tensors, {**meta, **extra})
 
@@ -158,7 +158,7 @@ class Training:
             if found is None or found[1]["group"] != self.group:
                 self.folder.rewind_metrics(metrics_size)
                 return None
-            check_spec(found[1], self.folder)
+            check_origin(found[1], self.folder, self.job)
             self.folder.rewind_metrics(found[1]["metrics_size"])
             return found
 
