@@ -5,6 +5,7 @@ import torch
 from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
+from nlsf.data.split_file import write_split
 from nlsf.errors import ConfigError
 from nlsf.train.config import DataConfig
 from nlsf.train.inputs import WholeGraph
@@ -145,6 +146,42 @@ def test_a_fingerprint_sees_signals():
     dataset = signal_data()
     other = dataclasses.replace(dataset, signals=dataset.signals * 2)
     assert fingerprint(other) != fingerprint(dataset)
+
+
+def test_a_run_goes_on_from_any_folder(tmp_path, monkeypatch):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here / "tables", here / "splits", there):
+        folder.mkdir(parents=True)
+    data, names = node_data(), "abc"
+    edges = data.graphs[0].edge_index.T.tolist()
+    (here / "links.csv").write_text("".join(f"{a},{b}\n" for a, b in edges))
+    rows = [f"{i},{i % 7},{names[y]}\n" for i, y in enumerate(data.y.tolist())]
+    (here / "tables" / "nodes.csv").write_text("id,x,label\n" + "".join(rows))
+    monkeypatch.chdir(here)
+    table = {"data": {"name": "links.csv", "features": "tables/nodes.csv"}, "seeds": 2}
+    drawn = Job.of(table)
+    for split in drawn.splits:
+        write_split(f"splits/{split.seed}.json", split, drawn.dataset)
+    job = Job.of({**table, "protocol": "splits/{seed}.json"})
+    monkeypatch.chdir(there)
+    again = Job.of(job.config.to_table())
+    assert again.digests == job.digests == drawn.digests
+    assert again.config.to_toml() == job.config.to_toml()
+
+
+def test_a_data_root_and_a_split_file_are_found_from_any_folder(tmp_path, monkeypatch):
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    job = Job.of({"data": {"name": "csbm", "num_nodes": 60, "root": "raw"}})
+    assert job.config.data.root == str(tmp_path / "raw")
+    home = Job.of({"data": {"name": "csbm", "num_nodes": 60, "root": "~/raw"}})
+    assert home.config.data.root == str(tmp_path / "home" / "raw")
+    write_split("split.json", job.splits[0], job.dataset)
+    own = Job.of({"protocol": "split.json"}, job.dataset)
+    monkeypatch.chdir("there")
+    again = Job.of(own.config.to_table(), job.dataset)
+    assert again.digests == own.digests
 
 
 def test_data_by_path_and_by_name(tmp_path):

@@ -17,13 +17,14 @@ from nlsf.data.catalogue import find, load
 from nlsf.data.dataset import Dataset, Split
 from nlsf.data.own import open_dataset
 from nlsf.data.protocols import draw
+from nlsf.data.root import data_root
 from nlsf.data.split_file import digest, label_digest
 from nlsf.train.config import DataConfig, RunConfig, check_keys, resolve, user_path
 from nlsf.train.fit import Lesson
 from nlsf.train.inputs import Inputs
 from nlsf.train.inputs_for import inputs_for
 from nlsf.train.models import MODELS
-from nlsf.train.tables import merged
+from nlsf.train.tables import Table, merged
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +50,15 @@ class Job:
             dataset: the data; by default they are loaded by ``data.name``.
         """
         check_keys(table)
+        if str(table.get("protocol", "")).endswith(".json"):
+            table = {**table, "protocol": str(Path(table["protocol"]).resolve())}
         protocol, homophilous = _own_protocol(dataset), None
         if dataset is None:
             data = DataConfig.from_table(table.get("data", {}))
             dataset = load_data(data)
             protocol = _own_protocol(dataset)
-            if user_path(data.name):  # whole, so that the run goes on from any folder
-                table = merged(table, {"data": {"name": str(Path(data.name).resolve())}})
-            else:
+            table = merged(table, {"data": _whole_paths(data)})
+            if not user_path(data.name):
                 entry = find(data.name)
                 protocol, homophilous = entry.protocol, entry.homophilous
         else:
@@ -159,6 +161,14 @@ def load_data(config: DataConfig) -> Dataset:
     if user_path(config.name):
         return open_dataset(Path(config.name), **config.options)
     return load(config.name, config.root, offline=config.offline, **config.options)
+
+
+def _whole_paths(data: DataConfig) -> Table:
+    """The paths of a ``[data]`` table, whole, so that a run goes on from any folder."""
+    paths = {"root": data_root(data.root)} if data.root else {}
+    if user_path(data.name):  # whose only option is a path, too
+        paths |= {key: Path(text) for key, text in {"name": data.name, **data.options}.items()}
+    return {key: str(path.resolve()) for key, path in paths.items()}
 
 
 def fingerprint(dataset: Dataset, *, signals: bool = True) -> str:
