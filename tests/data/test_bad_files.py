@@ -136,10 +136,24 @@ def gzip_cut_short(folder):
     return run
 
 
-@CASES.case(ConfigError, "'subset' is 3; take at least 10 images", names="subset")
-def subset_too_small(folder):
+def some_images(folder, subset):
     images(folder)
-    return lambda: mnist.read(find("MNIST"), sorted(folder.iterdir()), subset=3)
+    return lambda: mnist.read(find("MNIST"), sorted(folder.iterdir()), subset=subset)
+
+
+@CASES.case(ConfigError, "subset must be from 10 to 12, not 3", names="subset")
+def subset_too_small(folder):
+    return some_images(folder, 3)
+
+
+@CASES.case(ConfigError, "subset must be from 10 to 12, not 13", names="subset")
+def subset_of_more_images_than_there_are(folder):
+    return some_images(folder, 13)
+
+
+@CASES.case(ConfigError, "subset must be a whole number, not 'abc'", names="subset")
+def subset_that_is_no_number(folder):
+    return some_images(folder, "abc")
 
 
 # Places.

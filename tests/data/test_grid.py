@@ -45,5 +45,12 @@ def test_the_digits_can_lie_on_a_noisy_grid():
 
 @pytest.mark.parametrize("noise", [-1, float("nan"), float("inf"), "much"])
 def test_noise_that_makes_no_sense_is_refused(noise):
-    with pytest.raises(ConfigError, match="'noise' is"):
+    with pytest.raises(ConfigError, match="noise must be"):
         pixel_grid(2, 2, noise)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1], ids=["clean", "noisy"])
+@pytest.mark.parametrize("seed", [-1, 1.5, "abc", None, True])
+def test_a_seed_of_noise_that_makes_no_sense_is_refused(noise, seed):
+    with pytest.raises(ConfigError, match="noise_seed must be"):
+        load("digits-grid", noise=noise, noise_seed=seed)

@@ -21,6 +21,7 @@ from nlsf.data.dataset import Dataset
 from nlsf.data.digit_images import digit_images
 from nlsf.data.digit_images import digits as nearest_digits
 from nlsf.data.grid import pixel_grid
+from nlsf.data.options import check_number, check_whole
 from nlsf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _MAX_VALUES = 1e9
 
 def digits(entry: Entry, paths: Sequence[Path], *, neighbors: int = 10) -> Dataset:
     """Node level: images joined to the ``neighbors`` images that look most alike."""
-    _whole("neighbors", neighbors, 1, 1796)
+    check_whole("neighbors", neighbors, 1, 1796)
     data = nearest_digits(neighbors)
     graph = Data(x=data.x, edge_index=data.edge_index, num_nodes=data.num_nodes)
     return Dataset(entry.name, "node", (graph,), data.y, classes=_DIGITS, metric=entry.metric)
@@ -112,14 +113,14 @@ def csbm(
     means_seed: int = 0,
 ) -> Dataset:
     """Node level: a `contextual_block_model`, whose options these are."""
-    _whole("num_nodes", num_nodes, 1)
-    _whole("num_classes", num_classes, 1, min(num_nodes, 1000))
-    _whole("num_features", num_features, 1)
-    _number("degree", degree, 0.0)
-    _number("homophily", homophily, 0.0, 1.0)
-    _number("separation", separation, 0.0)
-    _whole("seed", seed, 0)
-    _whole("means_seed", means_seed, 0)
+    check_whole("num_nodes", num_nodes, 1)
+    check_whole("num_classes", num_classes, 1, min(num_nodes, 1000))
+    check_whole("num_features", num_features, 1)
+    check_number("degree", degree, 0.0)
+    check_number("homophily", homophily, 0.0, 1.0)
+    check_number("separation", separation, 0.0)
+    check_whole("seed", seed, 0)
+    check_whole("means_seed", means_seed, 0)
     _fits(num_nodes * (num_features + degree))
     data = generators.contextual_block_model(
         num_nodes,
@@ -150,10 +151,10 @@ def geometric(
     Each node measures 8 smooth functions of its place, with noise; the target is a ninth, with
     noise. The functions are the same for every seed and size.
     """
-    _whole("num_nodes", num_nodes, 1)
-    _number("degree", degree, 0.0)
-    _number("noise", noise, 0.0)
-    _whole("seed", seed, 0)
+    check_whole("num_nodes", num_nodes, 1)
+    check_number("degree", degree, 0.0)
+    check_number("noise", noise, 0.0)
+    check_whole("seed", seed, 0)
     _fits(num_nodes * (9 + degree))
     data = generators.random_geometric(num_nodes, degree, seed=seed)
     values = _smooth_functions(data.pos.numpy(), 9)
@@ -177,10 +178,10 @@ def torus(
     ``x`` (N, 1) is slow + fast + noise and the target is slow. Slow waves have 1 or 2 periods in
     each direction, fast ones have periods of 2 to 3 nodes; both sums have variance 1.
     """
-    _whole("rows", rows, 8)
-    _whole("columns", columns, 8)
-    _number("noise", noise, 0.0)
-    _whole("seed", seed, 0)
+    check_whole("rows", rows, 8)
+    check_whole("columns", columns, 8)
+    check_number("noise", noise, 0.0)
+    check_whole("seed", seed, 0)
     _fits(rows * columns)
     slow_range = [(1, 2), (1, 2)]
     fast_range = [(math.ceil(n / 3), n // 2) for n in (rows, columns)]
@@ -222,24 +223,9 @@ def _waves(
     return scaled
 
 
-def _whole(name: str, value: int, low: int, high: int | None = None) -> None:
-    if type(value) is not int:
-        raise ConfigError(f"{name} must be a whole number, not {value!r}.")
-    _number(name, value, low, high)
-
-
 def _fits(values: float) -> None:
     if values > _MAX_VALUES:
         raise ConfigError(
             f"These options ask for a graph of about {values:.2g} numbers; at most "
             f"{_MAX_VALUES:.2g} are generated: take fewer nodes, features or neighbours."
         )
-
-
-def _number(name: str, value: float, low: float, high: float | None = None) -> None:
-    # So that two of them can be multiplied; Python's whole numbers have no end.
-    if type(value) not in (int, float) or not abs(value) < 1e150:
-        raise ConfigError(f"{name} must be a number, not {value!r}.")
-    if value < low or (high is not None and value > high):
-        limits = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise ConfigError(f"{name} must be {limits}, not {value!r}.")

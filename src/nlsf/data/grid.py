@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import torch
 from torch_geometric.data import Data
 
 from nlsf.data.edges import undirected
-from nlsf.errors import ConfigError
+from nlsf.data.options import check_number, check_whole
 
 
 def pixel_grid(rows: int, columns: int, noise: float = 0.0, noise_seed: int = 0) -> Data:
@@ -26,8 +24,8 @@ def pixel_grid(rows: int, columns: int, noise: float = 0.0, noise_seed: int = 0)
         ``edge_index`` (2, E), both directions, and with noise ``edge_weight`` (E,), float64, the
         same in both.
     """
-    if not (isinstance(noise, int | float) and math.isfinite(noise) and noise >= 0):
-        raise ConfigError(f"'noise' is {noise!r}; it must be a number from 0 on.")
+    check_number("noise", noise, 0.0)
+    check_whole("noise_seed", noise_seed, 0)
     pixel = np.arange(rows * columns).reshape(rows, columns)
     start = np.concatenate([pixel[:, :-1].ravel(), pixel[:-1].ravel()])
     end = np.concatenate([pixel[:, 1:].ravel(), pixel[1:].ravel()])

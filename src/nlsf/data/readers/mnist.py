@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from nlsf.data.archive import gunzip
 from nlsf.data.dataset import Dataset, Split
 from nlsf.data.grid import pixel_grid
+from nlsf.data.options import check_whole
 from nlsf.data.readers.raw_files import ending
-from nlsf.errors import ConfigError, FormatError
+from nlsf.errors import FormatError
 
 if TYPE_CHECKING:
     from nlsf.data.entry import Entry
@@ -44,10 +45,12 @@ def read(
         noise: of the grid's edges; see `nlsf.data.grid.pixel_grid`.
         noise_seed: of that noise.
     """
-    if subset is not None and subset < _CLASSES:
-        raise ConfigError(f"'subset' is {subset}; take at least {_CLASSES} images.")
-    train, train_y = _images(paths, "train", subset)
-    test, test_y = _images(paths, "t10k", None if subset is None else subset // 6)
+    train, train_y = _images(paths, "train")
+    test, test_y = _images(paths, "t10k")
+    if subset is not None:
+        check_whole("subset", subset, _CLASSES, len(train))
+        train, train_y = train[:subset], train_y[:subset]
+        test, test_y = test[: subset // 6], test_y[: subset // 6]
     if train.shape[1:] != test.shape[1:]:
         raise FormatError(
             f"{ending(paths, 't10k-images-idx3-ubyte.gz')} has images of {test.shape[1:]} pixels, "
@@ -71,10 +74,8 @@ def read(
     )
 
 
-def _images(
-    paths: Sequence[Path], part: str, count: int | None
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """The first images (n, rows, columns) of a part, and their labels (n,)."""
+def _images(paths: Sequence[Path], part: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """The images (n, rows, columns) of a part, and their labels (n,)."""
     path, labelled = (
         ending(paths, f"{part}-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1")
     )
@@ -83,7 +84,7 @@ def _images(
         raise FormatError(f"{labelled} has {len(labels)} labels for {len(images)} images.")
     if labels.size and labels.max() >= _CLASSES:
         raise FormatError(f"{labelled}: label {labels.argmax()} is {labels.max()}, not a digit.")
-    return images[:count], labels[:count]
+    return images, labels
 
 
 def _idx(path: Path, ndim: int) -> NDArray[np.uint8]:
