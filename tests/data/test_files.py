@@ -8,7 +8,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from nlsf.data.files import RemoteFile, checksum, is_present, locate, locate_all
+from nlsf.data.files import RemoteFile, checksum, is_present, locate_all
 from nlsf.errors import DataError
 
 PAGE = "https://example.org/page"
@@ -20,7 +20,7 @@ def test_what_is_there_is_taken(tmp_path):
     for file in BY_HAND:
         file.at(tmp_path).write_text(file.path)
     assert locate_all(BY_HAND, tmp_path) == [tmp_path / "set/a", tmp_path / "set/b"]
-    assert locate(BY_HAND[1], tmp_path, offline=True).read_text() == "set/b"
+    assert locate_all(BY_HAND[1:], tmp_path, offline=True) == [tmp_path / "set/b"]
 
 
 def test_what_is_missing_is_named_with_its_place_and_its_publisher(tmp_path):
@@ -29,14 +29,14 @@ def test_what_is_missing_is_named_with_its_place_and_its_publisher(tmp_path):
     a, b = (tmp_path / "set" / name for name in "ab")
     assert str(caught.value) == f"{a}, {b} are missing: put them there from {PAGE}."
     with pytest.raises(DataError, match="is missing: put it there"):
-        locate(BY_HAND[0], tmp_path)
+        locate_all(BY_HAND[:1], tmp_path)
     assert os.listdir(tmp_path) == []
 
 
 def test_offline_downloads_nothing(tmp_path):
     file = RemoteFile("set/a", url="https://example.org/folder/a")
     with pytest.raises(DataError, match=r"from https://example\.org/folder\."):
-        locate(file, tmp_path, offline=True)
+        locate_all([file], tmp_path, offline=True)
     assert os.listdir(tmp_path) == []
 
 
@@ -55,20 +55,20 @@ def test_what_is_missing_is_downloaded_once(tmp_path, monkeypatch):
         threading.Thread(target=server.serve_forever, args=(0.01,)).start()
         url = f"http://127.0.0.1:{server.server_port}/a%20b"
         file = RemoteFile("set/a", url=url, sha256=hashlib.sha256(b"content").hexdigest())
-        path = locate(file, tmp_path / "root")
+        (path,) = locate_all([file], tmp_path / "root")
         server.shutdown()
     assert path == tmp_path / "root" / "set" / "a"
     assert path.read_text() == "content"
-    assert locate(file, tmp_path / "root") == path, "the publisher is not asked again"
+    assert locate_all([file], tmp_path / "root") == [path], "the publisher is not asked again"
     with pytest.raises(DataError, match="cannot be downloaded"):
-        locate(file, tmp_path / "other")
+        locate_all([file], tmp_path / "other")
 
 
 def test_a_root_that_is_no_folder(tmp_path):
     root = tmp_path / "file"
     root.write_text("")
     with pytest.raises(DataError, match="is not a folder: choose another"):
-        locate(BY_HAND[0], root, offline=True)
+        locate_all(BY_HAND[:1], root, offline=True)
 
 
 def test_a_folder_that_cannot_be_looked_into(tmp_path):
@@ -83,11 +83,11 @@ def test_permissions(tmp_path):
     path.write_text("")
     path.chmod(0)
     with pytest.raises(DataError, match="cannot be read"):
-        locate(BY_HAND[0], tmp_path)
+        locate_all(BY_HAND[:1], tmp_path)
     (tmp_path / "set").chmod(0)
     try:
         with pytest.raises(DataError, match="mend its permissions"):
-            locate(BY_HAND[0], tmp_path)
+            locate_all(BY_HAND[:1], tmp_path)
     finally:
         (tmp_path / "set").chmod(0o755)
 

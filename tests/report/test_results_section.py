@@ -4,6 +4,7 @@ import math
 import pytest
 
 from nlsf.report.charts import BarChart, Tiles
+from nlsf.report.ranking import run_seconds
 from nlsf.report.record import RunRecord
 from nlsf.report.results_section import (
     binomial_noise,
@@ -11,6 +12,7 @@ from nlsf.report.results_section import (
     overview_charts,
     timing_charts,
 )
+from nlsf.report.wording import seconds
 from nlsf.train.metrics import interval
 from report.small_runs import trained_folder
 from train.small import node_data, regression_data
@@ -114,21 +116,29 @@ def test_no_epochs_give_no_curves(many):
 def test_times_are_counted_once_a_group(many):
     (bars,) = timing_charts(many)
     row = many.results[0]
-    assert bars.series[0][1] == [row["prepare_seconds"], row["seconds"]]
+    assert bars.series[0][1] == pytest.approx([row["prepare_seconds"], row["seconds"]])
     assert "13 models" in bars.caption
 
 
-def test_groups_that_trained_one_after_the_other_add_up(many):
-    rows = [{**many.results[0], "seconds": 2.0}, {**many.results[1], "seconds": 3.0}]
-    (bars,) = timing_charts(dataclasses.replace(many, results=rows))
-    assert bars.series[0][1][1] == 5.0
+@pytest.mark.parametrize("second", [3.0, 2.0], ids=["other time", "same time"])
+def test_groups_that_trained_one_after_the_other_add_up(many, second):
+    rows = [
+        {**row, "seconds": time, "together": 1}
+        for row, time in zip(many.results, (2.0, second), strict=False)
+    ]
+    record = dataclasses.replace(many, results=rows, seed=rows[0]["seed"])
+    (bars,) = timing_charts(record)
+    assert bars.series[0][1][1] == 2.0 + second
+    assert tiles(record)["Training"][0] == seconds(2.0 + second)
+    assert run_seconds(record) == 2.0 + second + many.results[0]["prepare_seconds"]
 
 
 def test_the_cost_is_told(many):
     rows = [
-        {**many.results[0], "seconds": 2.0, "cpu_seconds": 70.0, "peak_memory": 10**9},
-        {**many.results[1], "seconds": 2.0, "cpu_seconds": 70.0, "peak_memory": 10**9},
-        {**many.results[2], "seconds": 3.0, "cpu_seconds": 5.0, "peak_memory": 2 * 10**9},
+        {**row, "together": together, "cpu_seconds": cpu, "peak_memory": peak}
+        for row, together, cpu, peak in zip(
+            many.results, (2, 2, 1), (70.0, 70.0, 5.0), (10**9, 10**9, 2 * 10**9), strict=False
+        )
     ]
     (bars,) = timing_charts(dataclasses.replace(many, results=rows))
     assert "The processors worked 1 min 15 s for it" in bars.caption  # once a group

@@ -12,6 +12,7 @@ from nlsf.errors import ConfigError, DataError
 from nlsf.train import predict, resume, train
 from nlsf.train.display import SilentDisplay
 from nlsf.train.models import MODELS
+from nlsf.train.run_folder import RunFolder
 from train.small import NODE_MODEL, given, graph_data, node_data, regression_data, signal_data
 
 QUICK = {"training": {"epochs": 25}, "seeds": [3, 8]}
@@ -64,6 +65,14 @@ def test_the_model_that_did_best_on_validation_is_taken(nodes, numbers):
     ):
         best = min(rows, key=lambda seed: sign * rows[seed][name])
         assert applied(path, data).seed == best
+
+
+def test_a_model_that_failed_is_not_taken(folder):
+    path, rows = trained(folder, node_data(), {**NODES, "training": {"epochs": 2}})
+    best = applied(path, node_data()).seed
+    failed = [{**row, "val_accuracy": None} if seed == best else row for seed, row in rows.items()]
+    RunFolder(path).write_results(failed)
+    assert {best, applied(path, node_data()).seed} == {3, 8}
 
 
 def test_a_filter_is_applied_to_a_larger_graph(folder):

@@ -1,4 +1,4 @@
-"""Files of publishers, and where they lie here: `RemoteFile`, `locate` and `locate_all`."""
+"""Files of publishers, and where they lie here: `RemoteFile` and `locate_all`."""
 
 from __future__ import annotations
 
@@ -32,11 +32,6 @@ class RemoteFile:
     def at(self, root: Path) -> Path:
         """Where it lies in a data root."""
         return root / self.path
-
-
-def locate(file: RemoteFile, root: Path, *, offline: bool = False) -> Path:
-    """The path of a file, which is downloaded if it is missing; see `locate_all`."""
-    return locate_all((file,), root, offline=offline)[0]
 
 
 def locate_all(files: Sequence[RemoteFile], root: Path, *, offline: bool = False) -> list[Path]:

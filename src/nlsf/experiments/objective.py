@@ -95,7 +95,7 @@ class Objective:
             yield 0, solved
             return
         inputs = self._prepared(job)
-        fits = [_fit(job, inputs, group) for group in job.groups()]
+        fits = [job.fit(inputs, group) for group in job.groups()]
         while running := [fit for fit in fits if not fit.finished]:
             for fit in running:
                 _check_finite(fit.step())
@@ -191,18 +191,6 @@ def _only_seen(dataset: Dataset, splits: Sequence[Split]) -> Dataset:
         for part in (split.train, split.val):
             y[part] = dataset.y[part]
     return replace(dataset, y=y, given={})
-
-
-def _fit(job: Job, inputs: Inputs, group: list[int]) -> Fit:
-    seeds = [job.config.seeds[number] for number in group]
-    return Fit(
-        [job.model(seed) for seed in seeds],
-        inputs,
-        [job.lesson(job.splits[number]) for number in group],
-        [job.config.training] * len(group),
-        seeds,
-        job.config.metric,  # type: ignore[arg-type]
-    )
 
 
 def _score(fits: Sequence[Fit]) -> float:

@@ -20,7 +20,6 @@ from nlsf.experiments.spec import Cell, Column, Experiment
 from nlsf.train import json_lines
 from nlsf.train.atomic import write_bytes
 from nlsf.train.config import without_place
-from nlsf.train.fit import Fit
 from nlsf.train.inputs import Inputs
 from nlsf.train.job import Job
 from nlsf.train.versions import versions
@@ -226,7 +225,7 @@ class _Runner:
         self.job, self.inputs = job, inputs
         self.prepare_time, self.train_time, self.epochs = prepare_time, train_time, epochs
         self.times: list[tuple[float, float]] = []
-        self.fit = _fit(job, inputs)
+        self.fit = job.fit(inputs, [0])
 
     @classmethod
     def of(cls, cell: Cell) -> _Runner:
@@ -238,14 +237,14 @@ class _Runner:
         inputs = job.inputs(cache=False, progress=lambda text: None)
         prepared = clock.read()
         clock = _Clock()
-        fit = _fit(job, inputs)
+        fit = job.fit(inputs, [0])
         fit.run()
         return cls(job, inputs, prepared, clock.read(), fit.epoch)
 
     def step(self, keep: bool) -> None:
         """One epoch, timed."""
         if self.fit.finished:
-            self.fit = _fit(self.job, self.inputs)
+            self.fit = self.job.fit(self.inputs, [0])
         clock = _Clock()
         self.fit.step()
         if keep:
@@ -279,17 +278,6 @@ class _Clock:
     def read(self) -> tuple[float, float]:
         """Both."""
         return time.perf_counter() - self._began[0], time.process_time() - self._began[1]
-
-
-def _fit(job: Job, inputs: Inputs) -> Fit:
-    return Fit(
-        [job.model(_SEED)],
-        inputs,
-        [job.lesson(job.splits[0])],
-        [job.config.training],
-        [_SEED],
-        job.config.metric,  # type: ignore[arg-type]
-    )
 
 
 def _check(row: Mapping[str, Any], where: str) -> None:

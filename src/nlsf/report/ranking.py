@@ -116,6 +116,5 @@ def known_values(run: RunRecord, part: str) -> list[float]:
 
 
 def run_seconds(run: RunRecord) -> float:
-    """Preparation, and training of every group of models once: a row has its whole group's time."""
-    training = [float(row["seconds"]) / int(row["together"]) for row in run.results]
-    return sum(training) + float(run.results[0]["prepare_seconds"])
+    """Preparation, and training of all models."""
+    return run.training() + float(run.results[0]["prepare_seconds"])

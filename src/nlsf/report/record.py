@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nlsf.errors import ConfigError, FormatError
-from nlsf.train.metrics import higher_is_better
+from nlsf.train.metrics import best_seed
 from nlsf.train.run_folder import RunFolder
 from nlsf.train.tables import parse_toml
 
@@ -67,7 +67,7 @@ class RunRecord:
         _check_rows(results, (*_RESULTS, *measured), folder.path / "results.jsonl")
         _check_rows(metrics, _METRICS, folder.path / "metrics.jsonl")
         if seed is None:
-            seed = _best(results, table["metric"]) if results else table["seeds"][0]
+            seed = best_seed(results, table["metric"]) if results else table["seeds"][0]
         elif seed not in table["seeds"]:
             known = ", ".join(map(str, table["seeds"]))
             raise ConfigError(f"{folder.path} has no seed {seed}: it has {known}.")
@@ -108,20 +108,17 @@ class RunRecord:
         """The hash of all settings."""
         return self.folder.spec
 
+    def training(self, key: str = "seconds") -> float:
+        """What training all models took, of the clock or in ``"cpu_seconds"``; NaN if not known.
+
+        A row has the time of all models that were trained together, so it counts for its share.
+        """
+        spent = [(row.get(key), row["together"]) for row in self.results]
+        return sum(math.nan if time is None else time / together for time, together in spent)
+
     def epochs(self, seed: int) -> list[dict[str, Any]]:
         """The rows of metrics of a seed, in the order of the epochs."""
         return [row for row in self.metrics if row["seed"] == seed]
-
-
-def _best(results: list[dict[str, Any]], metric: str) -> int:
-    """The seed with the best validation result; the first of equal ones."""
-    sign = 1 if higher_is_better(metric) else -1
-
-    def quality(row: dict[str, Any]) -> float:
-        value = row[f"val_{metric}"]
-        return -math.inf if value is None else sign * float(value)  # null stands for NaN
-
-    return int(max(results, key=quality)["seed"])
 
 
 def _check_table(table: dict[str, Any], folder: RunFolder) -> None:

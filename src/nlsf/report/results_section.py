@@ -75,11 +75,10 @@ def learning_curves(record: RunRecord) -> list[Chart]:
 
 def timing_charts(record: RunRecord) -> list[Chart]:
     """What took how long."""
-    groups = _groups(record)
-    training = sum(row["seconds"] for row in groups)
+    training = record.training()
     preparing = float(record.results[0]["prepare_seconds"])
     epochs = sum(row["epochs"] for row in record.results)
-    together = max(row["together"] for row in groups)
+    together = max(row["together"] for row in record.results)
     return [
         BarChart(
             "Time",
@@ -96,19 +95,13 @@ def timing_charts(record: RunRecord) -> list[Chart]:
     ]
 
 
-def _groups(record: RunRecord) -> list[dict[str, Any]]:
-    """One row of each group of models that were trained together."""
-    return list({(row["seconds"], row["together"]): row for row in record.results}.values())
-
-
 def _cost(record: RunRecord) -> str:
     """What the processor and the memory had to do with it; older rows do not tell."""
-    groups = _groups(record)
-    cpu = [row["cpu_seconds"] for row in groups if row.get("cpu_seconds") is not None]
+    cpu = record.training("cpu_seconds")
     peaks = [row["peak_memory"] for row in record.results if row.get("peak_memory") is not None]
     text = ""
-    if len(cpu) == len(groups):
-        text += f" The processors worked {seconds(sum(cpu))} for it, all threads added up."
+    if not math.isnan(cpu):
+        text += f" The processors worked {seconds(cpu)} for it, all threads added up."
     if peaks:
         text += (
             f" The process held at most {max(peaks) / 1e6:,.0f} MB of memory, with all that it had "
@@ -133,7 +126,7 @@ def _tiles(record: RunRecord) -> list[tuple[str, str, str]]:
     sizes = row["sizes"]
     tests = [one[f"test_{metric}"] for one in record.results]
     vals = [one[f"val_{metric}"] for one in record.results]
-    spent = sum(one["seconds"] for one in _groups(record))
+    spent = seconds(record.training())
     many = f"mean of {count} seeds and its 95 % interval"
     test_note = many if count > 1 else f"on {plural(sizes[2], 'example')} not used for training"
     if metric == "accuracy":  # a share of counted examples, so it is never missing
@@ -154,7 +147,7 @@ def _tiles(record: RunRecord) -> list[tuple[str, str, str]]:
             " / ".join(f"{size:,}" for size in sizes),
             f"training / validation / test, protocol {row['protocol']}",
         ),
-        ("Training", seconds(spent), f"best epoch {row['best_epoch']} of {row['epochs']}"),
+        ("Training", spent, f"best epoch {row['best_epoch']} of {row['epochs']}"),
         ("Preparation", seconds(row["prepare_seconds"]), "spectra and features, once"),
     ]
 

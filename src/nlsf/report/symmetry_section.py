@@ -104,11 +104,6 @@ def shift_errors(
     return _positive(own), _positive(relu)
 
 
-def _deep(run: TrainedRun) -> str:
-    layers = len(run.seen.filters) // len(run.branches)
-    return f", in the first of {layers} layers" if layers > 1 else ""
-
-
 def _finding(series: list[tuple[str, list[float | None]]]) -> str:
     """The numbers in words; the last series is the contrast."""
     own = [error for _, errors in series[:-1] for error in errors if error is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from nlsf.data.catalogue import knows
 from nlsf.data.dataset import Dataset
@@ -22,7 +22,6 @@ from nlsf.train.tables import (
     write_toml,
 )
 
-Group: TypeAlias = Literal["encoder", "psi", "decoder"]
 _DATA_KEYS = ("name", "root", "offline")
 _MAX_SEEDS = 10_000
 

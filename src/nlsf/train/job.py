@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,8 @@ from nlsf.data.protocols import draw
 from nlsf.data.root import data_root
 from nlsf.data.split_file import digest, label_digest
 from nlsf.train.config import DataConfig, RunConfig, check_keys, resolve, user_path
-from nlsf.train.fit import Lesson
+from nlsf.train.fit import Fit, Lesson
+from nlsf.train.group import Group
 from nlsf.train.inputs import Inputs
 from nlsf.train.inputs_for import inputs_for
 from nlsf.train.models import MODELS
@@ -87,6 +88,25 @@ class Job:
         """What the training of a split may see: its test labels are left behind."""
         y = self._targets
         return Lesson(split.train, y[split.train], split.val, y[split.val])
+
+    def fit(self, inputs: Inputs, numbers: Sequence[int], processes: Group | None = None) -> Fit:
+        """The training of some of the models, before its first epoch.
+
+        Args:
+            inputs: of all models.
+            numbers: of the models that train together; their splits have equal sizes.
+            processes: those that share the work.
+        """
+        seeds = [self.config.seeds[number] for number in numbers]
+        return Fit(
+            [self.model(seed) for seed in seeds],
+            inputs,
+            [self.lesson(self.splits[number]) for number in numbers],
+            [self.config.training] * len(seeds),
+            seeds,
+            self.config.metric,  # type: ignore[arg-type]
+            processes,
+        )
 
     def solution(self, number: int) -> Tensor | None:
         """The outputs (n, C) of a model without epochs on one of the splits.

@@ -1,10 +1,10 @@
-"""How good predictions are: `loss`, `measure`, `score`, `interval`, `half_width`."""
+"""How good predictions are: `loss`, `measure`, `score`, `interval`, `best_seed`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -100,6 +100,17 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     if count < 2:
         return (float(values[0]) if count else math.nan), math.nan
     return float(np.mean(values)), half_width(float(np.std(values, ddof=1)), count)
+
+
+def best_seed(results: Sequence[Mapping[str, Any]], metric: str) -> int:
+    """The seed with the best validation result among rows of results; the first of equal ones."""
+    sign = 1 if higher_is_better(metric) else -1
+
+    def quality(row: Mapping[str, Any]) -> float:
+        value = row[f"val_{metric}"]
+        return -math.inf if value is None else sign * float(value)  # null stands for NaN
+
+    return int(max(results, key=quality)["seed"])
 
 
 def half_width(deviation: float, count: int) -> float:

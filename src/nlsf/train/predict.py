@@ -21,7 +21,7 @@ from nlsf.train.atomic import write_text
 from nlsf.train.fit import evaluate
 from nlsf.train.inputs_for import inputs_for
 from nlsf.train.job import fingerprint
-from nlsf.train.metrics import default_metrics, higher_is_better, measure
+from nlsf.train.metrics import best_seed, default_metrics, measure
 from nlsf.train.models import MODELS, ModelKind
 from nlsf.train.origin import check_spec
 from nlsf.train.run_folder import RunFolder
@@ -90,8 +90,7 @@ def predict(
     check_spec(meta, folder)
     metric = table["metric"]
     if seed is None:
-        sign = 1 if higher_is_better(metric) else -1
-        seed = max(results, key=lambda s: sign * float(results[s][f"val_{metric}"]))
+        seed = best_seed(list(results.values()), metric)
     if seed not in results:
         raise ConfigError(
             f"{folder.path} has no seed {seed}: it has {', '.join(map(str, results))}."

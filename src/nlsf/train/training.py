@@ -10,7 +10,6 @@ from torch import Tensor
 
 from nlsf.errors import ModelError
 from nlsf.train.display import Display, SilentDisplay
-from nlsf.train.fit import Fit
 from nlsf.train.group import Group
 from nlsf.train.inputs import Inputs
 from nlsf.train.job import Job
@@ -72,15 +71,7 @@ class Training:
         self.display = habits.display
         self.board: TensorBoardWriter | None = None
         self.seeds = [job.config.seeds[number] for number in group]
-        self.fit = Fit(
-            [job.model(seed) for seed in self.seeds],
-            inputs,
-            [job.lesson(job.splits[number]) for number in group],
-            [job.config.training] * len(group),
-            self.seeds,
-            job.config.metric,  # type: ignore[arg-type]
-            habits.processes,
-        )
+        self.fit = job.fit(inputs, group, habits.processes)
         self.spent = Usage()
 
     def run(self, metrics_size: int) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
