@@ -168,6 +168,15 @@ def test_a_model_without_filters_has_no_spectral_sections(plain, data, tmp_path)
     assert page.html()
 
 
+@pytest.mark.parametrize("name", ["signal", "linear-signal"])
+def test_filters_that_are_not_shown_are_not_denied(tmp_path, name):
+    settings = {"model": {"name": name}, "training": {"epochs": 1}}
+    folder = train(signal_data(), settings, output=tmp_path / "run", cache=False).folder
+    text = texts(run_page(folder, dataset=signal_data(), cache=False))["Spectrum and filters"]
+    assert text.startswith(f"The model {name} has spectral filters")
+    assert "cannot show" in text
+
+
 def test_a_regression_shows_numbers(tmp_path):
     page = page_of(regression_data(), tmp_path / "run")
     charts = sections(page)["Predictions"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nlsf.data.dataset import Dataset
 from nlsf.errors import NLSFError
+from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.report.charts import Chart
 from nlsf.report.errors_section import error_charts
 from nlsf.report.filter_section import filter_charts
@@ -106,11 +107,14 @@ def _model(page: Page, run: TrainedRun) -> None:
     if run.branches:
         _spectral(page, run)
     else:
-        page.section(
-            "Spectrum and filters",
-            f"The model {run.record.model} has no spectral filters: there are no bands, gains or "
-            "symmetries to show.",
-        )
+        page.section("Spectrum and filters", f"The model {run.record.model} {_not_shown(run)}")
+
+
+def _not_shown(run: TrainedRun) -> str:
+    if any(isinstance(part, SpectralLayer) for part in run.model.modules()):
+        # They see one coarsened graph after the other, which no single spectrum describes.
+        return "has spectral filters, but this page cannot show the filters of this model yet."
+    return "has no spectral filters: there are no bands, gains or symmetries to show."
 
 
 def _spectral(page: Page, run: TrainedRun) -> None:
