@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from nlsf.errors import ModelError
 from nlsf.nn import GraphNLSF
 from nlsf.spectral import IndexBands, UniformBands
 from nlsf.testing.graphs import path, ring, torus
@@ -51,6 +52,23 @@ def test_batch_normalisation_of_the_norms():
     assert not layer.standard.running_mean.any()
     layer.eval()
     assert layer(signal(20, 2), G.edge_index).shape == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "open_"),
+    [({}, True), ({"norm": 1.0}, False), ({"normalize": True}, False)],
+    ids=["L_2", "L_1", "normalised"],
+)
+def test_the_fast_path_gives_the_same_or_says_that_it_cannot(options, open_):
+    layer = randomised(GraphNLSF(3, 2, IndexBands(3), channels=4, **options))
+    batch = batch_of(MIXED, 3)
+    graphs = (batch.x, batch.edge_index, None, batch.batch)
+    if open_:
+        _, found = layer.respond_prepared(layer.prepare(*graphs))
+        torch.testing.assert_close(found, layer(*graphs))
+    else:
+        with pytest.raises(ModelError, match="needs norm=2 and normalize=False, not norm="):
+            layer.prepare(*graphs)
 
 
 def test_the_map_before_it_has_no_bias():

@@ -73,6 +73,7 @@ def test_a_filter_after_a_map_is_the_filter_on_the_mapped_signal(complement, map
         torch.testing.assert_close(synthesize(r, parts, form=form, norms=norms), wanted)
     for j, part in enumerate(projector.projections(signal)):
         torch.testing.assert_close(parts.part(j), part[chosen])
+    torch.testing.assert_close(parts.signal, sum(projector.projections(signal))[chosen])
 
 
 def test_gradients_of_the_map():

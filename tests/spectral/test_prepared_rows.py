@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from nlsf.errors import SignalError
 from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.spectral import (
     DyadicBands,
@@ -72,3 +73,33 @@ def test_many_maps_at_once_are_each_of_them_alone():
     together = torch.func.vmap(filtered)(weights, rows)
     alone = torch.stack([filtered(*one) for one in zip(weights, rows, strict=True)])
     torch.testing.assert_close(together, alone)
+
+
+@pytest.mark.parametrize("complement", [True, False])
+@pytest.mark.parametrize("bands", [IndexBands(3), UniformBands(S=5, K=2)], ids=str)
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
+def test_as_many_channels_as_nodes_or_one_more_or_less(graph, more, bands, complement):
+    """The Gram matrix and the rows it is made of have one shape for as many channels as nodes."""
+    shift = laplacian(graph, normalization="sym")
+    projector = projector_of(shift, bands, dtype=F64, complement=complement)
+    x = torch.randn(graph.num_nodes, graph.num_nodes + more, dtype=F64)
+    prepared = PreparedRows.of(x, projector, ROWS)
+    for weight in (None, torch.randn(x.shape[1], 2, dtype=F64)):
+        mapped = x if weight is None else x @ weight
+        parts = prepared.map(weight)
+        torch.testing.assert_close(analyze(parts), analyze(mapped, projector))
+        torch.testing.assert_close(parts.signal, mapped[ROWS])
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("complement", [True, False])
+def test_other_norms_of_all_nodes_are_not_taken_for_those_of_some(complement, sparse):
+    shift = laplacian(path(12))
+    projector = projector_of(shift, IndexBands(3), dtype=F64, complement=complement)
+    assert (projector.rest is None) != complement
+    x = words(12)
+    prepared = PreparedRows.of(x, projector, ROWS, SparseSignal.of(x) if sparse else None)
+    for weight in (None, torch.eye(7, dtype=F64)):
+        with pytest.raises(SignalError, match="L_2 norms only"):
+            analyze(prepared.map(weight), p=1.0)

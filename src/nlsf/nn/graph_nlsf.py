@@ -114,7 +114,17 @@ class GraphNLSF(SpectralLayer):
         return flat.reshape(*features.shape[:-1], self.out_channels)
 
     def prepare(self, x: Tensor, *graph: Any, spectrum: SpectrumArgument = None) -> PreparedGraphs:
-        """The fast path: many graphs, or many signals on one; arguments as in ``forward``."""
+        """The fast path: many graphs, or many signals on one; arguments as in ``forward``.
+
+        Raises:
+            ModelError: for norms other than L_2, or normalised ones: what is prepared does not know
+                the nodes any more, nor how many they were.
+        """
+        if self.norm != 2 or self.normalize:
+            raise ModelError(
+                "The fast path of the graph level needs norm=2 and normalize=False, not "
+                f"norm={self.norm!r} and normalize={self.normalize!r}: call the layer itself."
+            )
         projector = self.projector(x, *graph, spectrum=spectrum)
         if isinstance(projector, BatchProjector) or (
             isinstance(projector, Projector) and x.ndim == 3

@@ -74,7 +74,7 @@ class SpectralLayer(nn.Module):
 
     def analyze(self, parts: Decomposition) -> Tensor:
         """The invariant norms (..., B, d)."""
-        with torch.autocast(parts.signal.device.type, enabled=False):
+        with torch.autocast(parts.projector.dimension.device.type, enabled=False):
             return analyze(parts, p=self.norm, normalize=self.normalize)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import torch
@@ -25,10 +26,12 @@ class ColumnDecomposition(Decomposition):
 
     Args:
         projector: what it is decomposed with.
-        signal: (..., N, d), the signal itself, at the nodes that the projector synthesises.
+        signal: (..., N, d), the signal itself, at the nodes that the projector synthesises; may be
+            ``None`` where the remainder is given.
         coefficients: (..., k, d), :math:`V^* X` for the explicit columns.
         remainder: (..., N, d), the projection on the implicit band, if it is at hand.
         rest_energy: (..., 1, d), its squared norms, if they are at hand.
+        prepared: whether the projector synthesises some nodes only, of a signal on more.
     """
 
     projector: Projector | BatchProjector
@@ -36,17 +39,26 @@ class ColumnDecomposition(Decomposition):
     def __init__(
         self,
         projector: Projector | BatchProjector,
-        signal: Tensor,
+        signal: Tensor | None,
         coefficients: Tensor,
         remainder: Tensor | None = None,
         rest_energy: Tensor | None = None,
+        *,
+        prepared: bool = False,
     ) -> None:
         self.projector = projector
-        self.signal = signal
+        if signal is not None:
+            self.signal = signal
         self.coefficients = coefficients
         self.rest_energy = rest_energy
         self.known_remainder = remainder
-        self.prepared = rest_energy is not None
+        self.prepared = prepared
+
+    @cached_property
+    def signal(self) -> Tensor:  # type: ignore[override]
+        """:math:`V V^* X` and the remainder, where the signal was not given."""
+        assert self.known_remainder is not None
+        return thin_product(self.projector.vectors, self.coefficients) + self.known_remainder
 
     @property
     def remainder(self) -> Tensor:

@@ -43,8 +43,8 @@ class PreparedRows:
         coefficients: (k, F), :math:`V^* X`.
         signal: (R, F), the rows of the signal.
         remainder: (R, F), the rows of the projection on the implicit band.
-        gram: (F, F), the G of the formula; or all rows of the remainder (N, F), where they are
-            fewer; or ``None`` where no band is implicit.
+        gram: (F, F), the G of the formula; or all rows of the remainder (N, F), where N < F;
+            or ``None`` where no band is implicit.
         nodes: (R,), which nodes of the graph they are.
         sparse: the whole signal, where most of it is zero.
     """
@@ -73,7 +73,7 @@ class PreparedRows:
         gram = None
         if projector.rest is not None:
             gram = parts.remainder
-            if gram.shape[-2] > gram.shape[-1]:
+            if gram.shape[0] >= gram.shape[1]:  # also N = F: a square matrix is always the G
                 gram = gram.mH @ gram
         some = projector.rows(rows)
         kept = None if projector.dtype.is_complex else sparse
@@ -100,7 +100,7 @@ class PreparedRows:
             weight: W, (F, d); the signal itself by default.
             mapped: the product of ``sparse`` with it, (N, d), where it is known already.
         """
-        signal, coefficients, remainder = self.signal, self.coefficients, self.remainder
+        coefficients, remainder = self.coefficients, self.remainder
         if weight is not None:
             coefficients = thin_product(coefficients, weight)
             if self.sparse is not None:
@@ -108,10 +108,13 @@ class PreparedRows:
                 found = self._by_pythagoras(mapped, coefficients)
                 if found is not None:
                     return found
-            # The remainder makes the rows of the signal itself unnecessary in the synthesis.
             remainder = remainder @ weight
+        # The synthesis needs the remainder, and not the signal: that is the sum of both if asked.
+        signal = self.signal if weight is None else None
         total = self._rest_energy(weight)
-        return ColumnDecomposition(self.projector, signal, coefficients, remainder, total)
+        return ColumnDecomposition(
+            self.projector, signal, coefficients, remainder, total, prepared=True
+        )
 
     def _by_pythagoras(self, mapped: Tensor, coefficients: Tensor) -> ColumnDecomposition | None:
         """The same of the mapped signal (N, d); ``None`` where too little is left to subtract."""
@@ -123,7 +126,7 @@ class PreparedRows:
                 return None
         # Its gradient is a third of the time of that of mapped[nodes].
         signal = mapped.index_select(0, self.nodes)
-        return ColumnDecomposition(self.projector, signal, coefficients, None, rest)
+        return ColumnDecomposition(self.projector, signal, coefficients, None, rest, prepared=True)
 
     def _rest_energy(self, weight: Tensor | None) -> Tensor | None:
         if self.gram is None:

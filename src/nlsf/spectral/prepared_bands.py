@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -92,7 +93,12 @@ class MappedBands(Decomposition):
         self, projector: PolynomialProjector, rows: Tensor, grams: Tensor, weight: Tensor | None
     ) -> None:
         self.projector, self.rows, self.grams, self.weight = projector, rows, grams, weight
-        self.signal = rows.sum(-2)
+
+    @cached_property
+    def signal(self) -> Tensor:  # type: ignore[override]
+        """The sum of all bands at these nodes, (R, d): X W, if the complement is one of them."""
+        rows = self.rows.sum(-2)
+        return rows if self.weight is None else rows @ self.weight
 
     def energies(self) -> Tensor:
         """(B, d), from the Gram matrices."""
