@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import TransformerConv
-from torch_geometric.utils import add_self_loops
+from torch_geometric.utils import add_remaining_self_loops
 
 from nlsf.nn.baselines.base import Peer
 from nlsf.nn.baselines.residual import AttentionConfig, FeedForward, ResidualBody
@@ -45,7 +45,7 @@ class GraphAttention(nn.Module):
         if self.separate:
             near = torch.cat([h, self.conv(h, edge_index)], dim=-1)
         else:
-            near = self.conv(h, add_self_loops(edge_index, num_nodes=len(h))[0])
+            near = self.conv(h, add_remaining_self_loops(edge_index, num_nodes=len(h))[0])
         y: Tensor = self.dropout(self.lin(near))
         return y
 

@@ -27,17 +27,20 @@ class Neighbourhood:
     - ``row``: :math:`D^{-1} A`, the mean over neighbours
     - ``row-loops``: :math:`\tilde D^{-1} (A + I)`, the mean over neighbours and the node itself
 
-    An isolated node has a row of zeros (of itself alone, with loops). Products have a gradient for
+    An isolated node has a row of zeros (of itself alone, with loops). Where the graph has self
+    loops, all is as in PyTorch Geometric: I stands for the loops that are missing, those of the
+    graph keep their weight; a loop makes a node a neighbour of its own in ``adjacency`` and
+    ``row``; and N does not see loops, nor does ``sym``. Products have a gradient for
     the signal, and `torch.func.vmap` over signals is one product.
 
     Args:
-        edge_index: (2, E), both directions, no self loops.
+        edge_index: (2, E), both directions.
         num_nodes: N.
         edge_weight: (E,).
         dtype: of the matrices.
 
     Attributes:
-        degree: (N,), the sums of weights.
+        degree: (N,), the sums of weights, with loops.
         inside: (N,), which nodes are no padding; ``None`` where there is none. Nodes that pad are
             isolated: only what looks at all nodes at once need ask for it.
     """
@@ -94,12 +97,17 @@ class Neighbourhood:
 
 
 def _matrix(graph: Neighbourhood, kind: MatrixKind) -> SparseSignal:
-    (row, column), weight, degree = graph.edge_index, graph.edge_weight, graph.degree
+    (row, column), weight = graph.edge_index, graph.edge_weight
     if kind in ("gcn", "row-loops"):
-        nodes = torch.arange(graph.num_nodes)
+        bare = torch.ones(graph.num_nodes, dtype=torch.bool)
+        bare[row[row == column]] = False
+        nodes = bare.nonzero().squeeze(-1)
         row, column = torch.cat([row, nodes]), torch.cat([column, nodes])
-        weight = torch.cat([weight, weight.new_ones(graph.num_nodes)])
-        degree = degree + 1
+        weight = torch.cat([weight, weight.new_ones(len(nodes))])
+    elif kind == "sym":
+        others = row != column
+        row, column, weight = row[others], column[others], weight[others]
+    degree = weight.new_zeros(graph.num_nodes).index_add(0, row, weight)
     if kind in ("gcn", "sym"):
         root = degree.clamp(min=0).rsqrt().where(degree > 0, 0.0)
         weight = root[row] * weight * root[column]

@@ -21,7 +21,7 @@ class NeighbourhoodUnion:
     graph is normalised, or sorted, twice.
 
     Args:
-        edges: the edges (2, E_g) of each graph, both directions, no self loops.
+        edges: the edges (2, E_g) of each graph, both directions.
         nodes: the number of nodes of each graph.
         dtype: of the matrices.
         weights: the weights (E_g,) of the edges of each graph; all 1 by default.
