@@ -196,7 +196,7 @@ def test_prepared_graphs_of_each_model_its_own(score, channels):
     assert sum("head" in name for name in shapes) == 3
 
 
-@pytest.mark.parametrize("readout", ["mean", "sum", "max", "rms"])
+@pytest.mark.parametrize("readout", ["mean", "sum", "max", "lp", "rms"])
 def test_batches_of_graphs_by_pooling(readout):
     graphs = list(GRAPHS.values())[:5]
     nodes = sum(g.num_nodes for g in graphs)
@@ -209,7 +209,7 @@ def test_batches_of_graphs_by_pooling(readout):
             for g in graphs
         ]
         pair.append(BatchProjector(spectra, bands))
-    made = models_of(GraphClassifier, level="pooling", readout=readout, dropout=0.3)
+    made = models_of(GraphClassifier, level="pooling", readout=readout, p=3.0, dropout=0.3)
     x = random(nodes, 6)
     assert_same(made, lambda model: model(x, spectrum=pair))
 

@@ -64,6 +64,27 @@ def test_the_gradient_of_a_zero_norm_is_zero(p, batched):
         assert torch.equal(gradient, torch.zeros_like(y))
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e-4, 1.0, 100.0, 1e30])
+@pytest.mark.parametrize("p", [3.0, 20.0, 200.0])
+@pytest.mark.parametrize("batched", [True, False])
+def test_no_power_overflows_or_is_lost(scale, p, batched):
+    """In single precision the 20th power of 100 is infinite, and that of 0.001 is nothing."""
+    readout = Readout("lp", p, normalize=True)
+    wide = torch.tensor([[1.0, 0.0], [-0.5, 1e-5], [0.25, 0.0]], dtype=F64)
+    graphs = ()
+    if batched:  # the largest of one graph is nothing beside that of the other
+        wide, graphs = torch.cat([1e-3 * wide, wide]), (torch.tensor([0, 0, 0, 1, 1, 1]), 2)
+    narrow = (scale * wide).float().requires_grad_()
+    wide.requires_grad_()
+    expected, found = readout(wide, *graphs), readout(narrow, *graphs)
+    by_hand = (wide.abs() ** p).unflatten(0, (-1, 3)).mean(1) ** (1 / p)
+    if p == 3:  # else double precision too loses the smallest
+        torch.testing.assert_close(expected, by_hand)
+    torch.testing.assert_close(found.double(), scale * expected, atol=0.0, rtol=1e-5)
+    slopes = [torch.autograd.grad(z.sum(), x)[0] for z, x in ((expected, wide), (found, narrow))]
+    torch.testing.assert_close(slopes[1].double(), slopes[0], atol=1e-6, rtol=1e-4)
+
+
 @every_readout
 def test_a_value_that_is_not_a_number_is_not_hidden(name):
     readout, _ = BY_HAND[name]

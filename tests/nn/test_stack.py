@@ -73,6 +73,21 @@ def test_the_branches_of_an_attention_share_the_residual():
     torch.testing.assert_close(added, torch.cat([x / 2, x / 2], dim=-1))
 
 
+@pytest.mark.parametrize(
+    "layer",
+    [
+        NodeNLSF(2, 4),
+        LaplacianAttention(NodeNLSF(2, 1), NodeNLSF(2, 3)),
+        LaplacianAttention(NodeNLSF(2, 1), NodeNLSF(2, 1)),
+    ],
+    ids=["twice the channels", "branches of 1 and 3", "branches of 1 and 1"],
+)
+def test_channels_that_agree_by_chance_get_no_residual(layer):
+    plain, residual = (randomised(NLSFStack([layer], r)) for r in (False, True))
+    x = signal(20, 2)
+    assert torch.equal(residual(x, G.edge_index), plain(x, G.edge_index))
+
+
 def test_every_layer_but_the_last_is_normalised():
     stack = NLSFStack([NodeNLSF(2, 2), NodeNLSF(2, 4), NodeNLSF(4, 4)])
     assert [norm.weight.shape[0] for norm in stack.norms] == [2, 4]

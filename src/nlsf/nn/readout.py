@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from nlsf.errors import ModelError
 from nlsf.nn.segment_sum import segment_sum
-from nlsf.spectral.norms import power
+from nlsf.spectral.norms import energy, power
 
 ReadoutName: TypeAlias = Literal["mean", "sum", "max", "lp", "rms"]
 
@@ -46,9 +46,18 @@ class Readout(nn.Module):
             return _reduce(y, self.name, batch, num_graphs)
         if self.p == math.inf:
             return _reduce(y.abs(), "max", batch, num_graphs)
-        powers = y.abs().pow(self.p)
         how = "mean" if self.normalize else "sum"
-        return power(_reduce(powers, how, batch, num_graphs), 1 / self.p)
+        if self.p == 2:
+            return power(_reduce(energy(y), how, batch, num_graphs), 0.5)
+        size = y.abs()
+        # Divided by the largest of its graph first, no power overflows, and none is lost.
+        largest = _reduce(size.detach(), "max", batch, num_graphs)
+        unit = largest.masked_fill(largest == 0, 1.0)
+        if batch is None:
+            size = size / unit.reshape(*size.shape[:-2], 1, size.shape[-1])
+        else:
+            size = size / unit.index_select(-2, batch)
+        return power(_reduce(size.pow(self.p), how, batch, num_graphs), 1 / self.p) * unit
 
     def __repr__(self) -> str:
         norm = f", p={self.p}, normalize={self.normalize}" if self.name in ("lp", "rms") else ""

@@ -96,7 +96,7 @@ class NLSFStack(nn.Module):
         for i, layer in enumerate(self.layers):
             y = layer(x, *graph, **options)
             if self.residual:
-                y = _with_input(y, x)
+                y = _with_input(layer, y, x)
             if i < len(self.norms):
                 norm = self.norms[i]
                 y = norm(y, batch) if isinstance(norm, InvariantNorm) else y
@@ -116,8 +116,9 @@ class NLSFStack(nn.Module):
         return torch.repeat_interleave(nodes).to(items[0].vectors.device if items else "cpu")
 
 
-def _with_input(y: Tensor, x: Tensor) -> Tensor:
+def _with_input(layer: nn.Module, y: Tensor, x: Tensor) -> Tensor:
     """The output of a layer plus its input; two branches share it, as they do at the start."""
-    if y.shape[-1] == 2 * x.shape[-1]:
-        x = torch.cat([x, x], dim=-1) / 2
+    if isinstance(layer, LaplacianAttention):
+        widths = (layer.first.out_channels, layer.second.out_channels)
+        return y + torch.cat([x, x], dim=-1) / 2 if widths == (x.shape[-1],) * 2 else y
     return y + x if y.shape == x.shape else y
