@@ -39,13 +39,14 @@ def build(nodes):
     from nlsf.data import block_model
     from nlsf.spectral import laplacian
     from nlsf.spectral.chebyshev import ScaledOperator
-    from nlsf.spectral.frequency_range import frequency_range
+    from nlsf.spectral.frequency_range import ends_request, range_of
 
     edges = block_model(nodes, degree=16).edge_index
     options = {"num_nodes": nodes, "normalization": "sym", "self_loops": True}
     shift = laplacian(edges, **options)
     made = least(lambda: laplacian(edges, **options), 2)
-    scaled = least(lambda: ScaledOperator.of(shift), 2) - least(lambda: frequency_range(shift), 2)
+    ends = least(lambda: range_of(ends_request(shift)), 2)
+    scaled = least(lambda: ScaledOperator.of(shift), 2) - ends
     return (made + scaled) / shift.matrix.nnz
 
 

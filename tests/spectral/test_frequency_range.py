@@ -1,10 +1,22 @@
 import numpy as np
 import pytest
+import torch
+from scipy import sparse
 
-from nlsf.spectral import adjacency, laplacian, magnetic_laplacian, partial_eigh, spectrum_end
+from nlsf.spectral import (
+    PolynomialBands,
+    PolynomialProjector,
+    ShiftOperator,
+    UniformBands,
+    adjacency,
+    laplacian,
+    magnetic_laplacian,
+    partial_eigh,
+    spectrum_end,
+)
 from nlsf.spectral import frequency_range as module
-from nlsf.spectral.frequency_range import frequency_range
-from nlsf.testing.graphs import disjoint, hostile_graphs, star, tiny_graphs, torus
+from nlsf.spectral.frequency_range import ends_request, range_of
+from nlsf.testing.graphs import TinyGraph, disjoint, hostile_graphs, star, tiny_graphs, torus
 
 GRAPHS = {
     **tiny_graphs(),
@@ -12,6 +24,10 @@ GRAPHS = {
     "large torus": torus(30, 31),
     "many stars": disjoint(star(20), 40),
 }
+
+
+def frequency_range(shift):
+    return range_of(ends_request(shift))
 
 
 def operators(graph):
@@ -63,3 +79,23 @@ def test_bounds_of_weights_beyond_single_precision(unit, monkeypatch):
     monkeypatch.setattr(module, "DENSE_LIMIT", 0)
     monkeypatch.setattr(spectrum_end, "SHARP", 0)
     assert far <= frequency_range(heavy)[1] / unit <= 1.05 * far
+
+
+def multiples_of_the_identity(n):
+    none = torch.zeros(2, 0, dtype=torch.int64)
+    yield from ((shift, 0.0) for shift in operators(TinyGraph(none, n)))
+    for c in (3.0, -0.5, 2.0 + 0j):
+        yield ShiftOperator.from_matrix(c * sparse.eye_array(n, format="csr")), c.real
+
+
+@pytest.mark.parametrize("n", [1, 3, module.DENSE_LIMIT, module.DENSE_LIMIT + 1])
+def test_operators_with_one_eigenvalue(n):
+    """That of a graph without edges is zero: the bands of frequency 0 hold everything."""
+    for shift, c in multiples_of_the_identity(n):
+        sign = 1 if shift.order == "ascending" else -1
+        assert frequency_range(shift)[1] == pytest.approx(sign * c, abs=1e-12)
+        P = PolynomialProjector(shift, PolynomialBands(UniformBands(S=4), order=6))
+        x = torch.randn(n, 2, dtype=P.dtype)
+        torch.testing.assert_close(sum(P.projections(x)), x)
+        if c <= 0:
+            torch.testing.assert_close(P.project(x, 0), x)

@@ -1,4 +1,4 @@
-"""The ends of a spectrum, without its eigenvectors: `frequency_range`."""
+"""The ends of a spectrum, without its eigenvectors: `range_of`."""
 
 from __future__ import annotations
 
@@ -11,31 +11,19 @@ from nlsf.spectral.shift import ShiftOperator
 from nlsf.spectral.spectrum_end import spectrum_end
 
 
-def frequency_range(
-    shift: ShiftOperator, *, gap_tol: float = 1e-9, seed: int = 0
-) -> tuple[float, float]:
-    """Where the frequency axis of an operator begins and ends, without its eigenvectors.
+def ends_request(shift: ShiftOperator, gap_tol: float = 1e-9, seed: int = 0) -> EigenRequest:
+    """A request for the ends of a spectrum alone; arguments as in `partial_eigh`."""
+    return EigenRequest(shift, Demand(pairs=0), gap_tol, 1e-10, DENSE_LIMIT, None, seed)
 
-    Args:
-        shift: the operator.
-        gap_tol: as in `partial_eigh`.
-        seed: of the random start of the iteration for a large operator.
+
+def range_of(request: EigenRequest) -> tuple[float, float]:
+    """Where the frequency axis of an operator begins and ends, without its eigenvectors.
 
     Returns:
         The eigenvalue of frequency 0 and the one of the largest frequency: `Spectrum.origin` and
         `Spectrum.far`, of the negative operator where the largest eigenvalues lead. From 50,000
         nodes on, bounds a few hundredths outside of them.
     """
-    return range_of(ends_request(shift, gap_tol, seed))
-
-
-def ends_request(shift: ShiftOperator, gap_tol: float = 1e-9, seed: int = 0) -> EigenRequest:
-    """A request for the ends of a spectrum alone; see `frequency_range`."""
-    return EigenRequest(shift, Demand(pairs=0), gap_tol, 1e-10, DENSE_LIMIT, None, seed)
-
-
-def range_of(request: EigenRequest) -> tuple[float, float]:
-    """The `frequency_range` that a request asks for."""
     size = request.shift.num_nodes
     if size == 0:
         return 0.0, 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from nlsf.errors import NumericalWarning
@@ -27,6 +28,9 @@ def spectrum_end(request: EigenRequest, which: str) -> float:
 def extreme_eigenvalue(request: EigenRequest, which: str) -> float:
     """The largest (LA) or smallest (SA) eigenvalue, or the bound on it where Lanczos fails."""
     matrix = request.low
+    only = _only_eigenvalue(matrix)
+    if only is not None:
+        return only
     n = matrix.shape[0]
     v0 = np.random.default_rng(request.seed).standard_normal(n).astype(matrix.dtype)
     for ncv in (20, 80):
@@ -52,6 +56,15 @@ def extreme_eigenvalue(request: EigenRequest, which: str) -> float:
         stacklevel=2,
     )
     return bound
+
+
+def _only_eigenvalue(matrix: sparse.csr_array) -> float | None:
+    """The c of a matrix c I, which ARPACK refuses to look at: that of a graph without edges."""
+    diagonal = matrix.diagonal()
+    multiple = bool((diagonal == diagonal[0]).all())
+    if multiple and matrix.count_nonzero() == np.count_nonzero(diagonal):
+        return float(diagonal[0].real)
+    return None
 
 
 def _outer_bound(request: EigenRequest, which: str) -> float:

@@ -5,8 +5,10 @@ import torch
 from torch.func import functional_call, vmap
 
 from nlsf.data.grid import pixel_grid
-from nlsf.errors import ModelError
-from nlsf.nn.models import SignalClassifier
+from nlsf.errors import ModelError, SignalError
+from nlsf.nn.models import SignalClassifier, signal_classifier
+from nlsf.nn.models.coarsening import Pyramid
+from nlsf.nn.spectra import Memo
 from nlsf.spectral import UniformBands
 from nn.layers import signal
 
@@ -42,6 +44,37 @@ def test_a_graph_and_its_pyramid_give_the_same():
     torch.testing.assert_close(given, model(x, spectrum=pyramid(model)))
     with pytest.raises(ModelError, match="needs the graph"):
         model(x)
+
+
+def test_the_pyramid_of_a_graph_is_built_once_and_kept_in_memory(monkeypatch, tmp_path):
+    monkeypatch.setenv("NLSF_CACHE", str(tmp_path))
+    monkeypatch.setattr(signal_classifier, "_pyramids", Memo(4))
+    graphs = {"grid": GRID, "other": pixel_grid(5, 4, 0.1)}
+    models = {halvings: model_of(halvings=halvings).eval() for halvings in (1, 2)}
+    x, built = signal(4, 20, 1), []
+    calls = [("grid", 1), ("grid", 1), ("other", 1), ("grid", 1), ("grid", 2), ("other", 1)]
+    wanted = {}
+    for name, halvings in set(calls):
+        edges, weight = graphs[name].edge_index, graphs[name].edge_weight
+        model = models[halvings]
+        P = model.pyramid(edges, weight, cache=False, dtype=torch.float64)
+        wanted[name, halvings] = model(x, spectrum=P)
+    of = Pyramid.of
+    monkeypatch.setattr(Pyramid, "of", lambda *a, **k: built.append(1) or of(*a, **k))
+    for name, halvings in calls:
+        edges, weight = graphs[name].edge_index.clone(), graphs[name].edge_weight.clone()
+        found = models[halvings](x, edges, weight)
+        torch.testing.assert_close(found, wanted[name, halvings])
+    assert len(built) == len(set(calls))
+    assert not list(tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize("nodes", [19, 21])
+def test_a_signal_has_one_row_a_node(nodes):
+    model = model_of().eval()
+    for graph in ({"edge_index": GRID.edge_index}, {"spectrum": pyramid(model)}):
+        with pytest.raises(SignalError, match=rf"20, channels\), not \(4, {nodes}, 1\)"):
+            model(signal(4, nodes, 1), **graph)
 
 
 @pytest.mark.parametrize("options", [{}, {"response": "constant"}, {"standardize": False}])

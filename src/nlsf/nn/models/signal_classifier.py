@@ -15,9 +15,12 @@ from nlsf.nn.models.coarsening import Pyramid, halved
 from nlsf.nn.models.head import Head
 from nlsf.nn.psi import ResponseName
 from nlsf.nn.response import Sharing
+from nlsf.nn.spectra import Memo, content_digest
 from nlsf.spectral import Bands, UniformBands
+from nlsf.spectral.projector import on_nodes
 
 _MAX_HALVINGS = 16
+_pyramids = Memo(4)
 
 
 @dataclass(frozen=True)
@@ -165,18 +168,30 @@ class SignalClassifier(nn.Module):
 
         Args:
             x: the signals.
-            edge_index: (2, E), undirected.
+            edge_index: (2, E), undirected; its pyramid is computed once and remembered.
             edge_weight: (E,).
             spectrum: instead of ``edge_index``: what `pyramid` gave.
         """
         if spectrum is None:
             if edge_index is None:
                 raise ModelError("The model needs the graph: pass edge_index, or spectrum.")
-            spectrum = self.pyramid(edge_index, edge_weight, dtype=x.dtype)
-        x = x[..., spectrum.order, :]
+            spectrum = self._remembered(edge_index, edge_weight, x.dtype)
+        x = on_nodes(x, self.config.num_nodes)[..., spectrum.order, :]
         parts = zip(self.filters, self.biases, self.maps, self.norms, strict=True)
         for (layer, bias, join, norm), projector in zip(parts, spectrum.projectors, strict=True):
             y = join(spectrum.gather((layer(x, spectrum=projector) + bias).relu()))
             x = norm(y.flatten(0, -2)).reshape(y.shape).relu()
         out: Tensor = self.head(self.dropout(x.flatten(-2)))
         return out
+
+    def _remembered(
+        self, edge_index: Tensor, edge_weight: Tensor | None, dtype: torch.dtype
+    ) -> Pyramid:
+        c = self.config
+        weight = None if edge_weight is None else content_digest(edge_weight)
+        shape = (c.num_nodes, c.bands, len(c.widths), c.halvings, dtype)
+        found: Pyramid = _pyramids.get(
+            (content_digest(edge_index), weight, *shape),
+            lambda: self.pyramid(edge_index, edge_weight, cache=False, dtype=dtype),
+        )
+        return found
