@@ -134,6 +134,17 @@ def test_atoms_get_a_band_of_their_own():
     torch.testing.assert_close(alone, torch.ones(7, dtype=torch.float64))
 
 
+def test_the_base_of_atoms_is_fitted():
+    spectrum = partial_eigh(laplacian(GRAPHS["duplicate nodes"], normalization="sym"))
+    x = torch.randn(9, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    base = QuantileBands(3, of="energy")
+    bands = AtomBands(base, atoms=1, share=0.3).fit(spectrum, x)
+    assert bands == AtomBands(base.fit(spectrum, x), atoms=1, share=0.3)
+    assert Projector(spectrum, bands).dimension[3] == 7
+    with pytest.raises(BandError, match="signal"):
+        AtomBands(base).fit(spectrum)
+
+
 def test_a_graph_without_atoms_has_empty_atom_bands():
     spectrum = partial_eigh(laplacian(GRAPHS["weighted"]))
     assert AtomBands(atoms=3).assign(spectrum).max() < 8

@@ -2,11 +2,14 @@ import pytest
 import torch
 
 from cases import BANDS, GRAPHS, OPERATORS, projector, signal
-from nlsf.errors import NotSymmetricError, SignalError
+from nlsf.errors import BandError, NotSymmetricError, SignalError
 from nlsf.spectral import (
     FunctionalShift,
     IndexBands,
+    PolynomialBands,
+    PolynomialProjector,
     Projector,
+    UniformBands,
     equivariance_error,
     invariance_error,
     laplacian,
@@ -59,6 +62,26 @@ def test_same_seed_same_shift():
     a, b, c = (sample_shift(spectrum, seed=s).matrix() for s in (1, 1, 2))
     assert a.equal(b)
     assert not torch.allclose(a, c)
+
+
+@pytest.mark.parametrize("tol", [1e-8, 1e-4])
+def test_the_tolerance_is_kept(tol):
+    shift = laplacian(ring(6))
+    eye = torch.eye(6, dtype=torch.float64)
+    FunctionalShift.from_matrix((1 + 0.4 * tol) * eye, shift, tol=tol)
+    with pytest.raises(NotSymmetricError, match="unitary 6 x 6"):
+        FunctionalShift.from_matrix((1 + 2 * tol) * eye, shift, tol=tol)
+
+
+def test_shifts_of_polynomial_bands_come_from_the_spectrum():
+    shift, bands = laplacian(GRAPHS["torus"]), PolynomialBands(UniformBands(S=3), order=6)
+    P = PolynomialProjector(shift, bands)
+    with pytest.raises(BandError, match="pass the Spectrum"):
+        sample_shift(P)
+    x = signal(P)
+    for part in range(P.n_bands):
+        U = sample_shift(partial_eigh(shift), seed=part)
+        assert equivariance_error(lambda x, j=part: P.project(x, j), x, U) < 1e-10
 
 
 def test_random_unitary_is_haar():

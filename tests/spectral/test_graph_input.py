@@ -49,6 +49,30 @@ def test_duplicates_are_summed_or_the_largest_is_kept():
     np.testing.assert_array_equal(largest.toarray(), [[0, 5], [2, 0]])
 
 
+@pytest.mark.parametrize("kind", [nx.MultiGraph, nx.MultiDiGraph])
+@pytest.mark.parametrize("reduce", ["sum", "max"])
+def test_multigraphs_are_lists_of_edges(kind, reduce):
+    graph = kind()
+    graph.add_nodes_from(["z", "a", "alone"])  # the order of the nodes is that of their coming
+    graph.add_weighted_edges_from([("a", "z", 1.0), ("a", "z", 5.0), ("z", "a", 2.0)])
+    graph.add_weighted_edges_from([("a", "a", 3.0), ("a", "a", 4.0)])
+    graph.add_edge("b", "z")
+    found = adjacency_matrix(graph, reduce=reduce).toarray()
+    expected = np.zeros((4, 4))
+    both = [1.0, 5.0, 2.0]
+    from_a, from_z = (both, both) if kind is nx.MultiGraph else (both[:2], both[2:])
+    of = {"sum": sum, "max": max}[reduce]
+    expected[1, 0], expected[0, 1], expected[1, 1] = of(from_a), of(from_z), of([3.0, 4.0])
+    expected[3, 0] = 1.0
+    expected[0, 3] = float(kind is nx.MultiGraph)
+    np.testing.assert_array_equal(found, expected)
+    if reduce == "sum":
+        np.testing.assert_array_equal(found, nx.to_numpy_array(graph))
+    graph.add_edge("b", "a", weight=-1.0)
+    with pytest.raises(GraphError, match=r"-1\.0"):
+        adjacency_matrix(graph, reduce=reduce)
+
+
 def test_zero_weights_are_no_edges():
     assert adjacency_matrix(EDGES, torch.zeros(6)).nnz == 0
 
@@ -63,6 +87,7 @@ def test_empty_graphs():
     assert adjacency_matrix(none).shape == (0, 0)
     assert adjacency_matrix(none, num_nodes=3).shape == (3, 3)
     assert adjacency_matrix(nx.empty_graph(0)).shape == (0, 0)
+    assert adjacency_matrix(nx.empty_graph(3, nx.MultiGraph)).shape == (3, 3)
     assert adjacency_matrix(np.zeros((0, 0))).shape == (0, 0)
 
 
@@ -92,6 +117,9 @@ def test_bad_input_is_named(arguments, says):
         adjacency_matrix(*arguments)
 
 
-def test_unknown_reduce():
+@pytest.mark.parametrize(
+    "graph", [EDGES, DENSE, sparse.csr_array(DENSE), nx.path_graph(3), nx.MultiGraph()], ids=type
+)
+def test_unknown_reduce(graph):
     with pytest.raises(GraphError, match="'sum' or 'max'"):
-        adjacency_matrix(EDGES, reduce="mean")
+        adjacency_matrix(graph, reduce="mean")

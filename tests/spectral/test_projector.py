@@ -80,6 +80,21 @@ def test_precision_and_repr():
     assert "dimension=[1, 0, 0" in repr(P)
 
 
+@pytest.mark.parametrize("operator", ["N", "magnetic N"])
+@pytest.mark.parametrize("bands", BANDS)
+def test_another_precision_keeps_the_rows(operator, bands):
+    P = projector(operator, bands, "float64", "torus")
+    rows = torch.tensor([3, 0, 3])
+    some = P.rows(rows).to(torch.float32)
+    assert some.vectors.dtype == some.dtype == P.to(torch.float32).dtype
+    assert torch.equal(some.vectors, P.to(torch.float32).vectors[rows])
+    # As if the spectrum had been of that precision from the start.
+    made = Projector(P.spectrum.to(torch.float32), P.bands)
+    x = signal(made)
+    for a, b in zip(P.to(torch.float32).projections(x), made.projections(x), strict=True):
+        assert torch.equal(a, b)
+
+
 def test_no_channels():
     P = projector("N", "uniform", "float64", "torus")
     assert P.project(signal(P, channels=0), 0).shape == (16, 0)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nlsf.errors import NotSymmetricError, SignalError
+from nlsf.errors import BandError, NotSymmetricError, SignalError
 from nlsf.spectral.projector import Projector
 from nlsf.spectral.shift import ShiftOperator
 from nlsf.spectral.spectrum import Spectrum
@@ -84,7 +84,10 @@ class FunctionalShift:
         matrix = matrix.to(torch.promote_types(matrix.dtype, torch.float64))
         n = shift.num_nodes
         eye = torch.eye(n, dtype=matrix.dtype)
-        if matrix.shape != (n, n) or not torch.allclose(matrix.mH @ matrix, eye, atol=tol):
+        unitary = matrix.shape == (n, n) and torch.allclose(
+            matrix.mH @ matrix, eye, rtol=0.0, atol=tol
+        )
+        if not unitary:
             raise NotSymmetricError(f"A functional shift must be a unitary {n} x {n} matrix.")
         array: Any = matrix.numpy()
         commutator = shift.matrix @ array - (shift.matrix.conj().T @ array.conj().T).conj().T
@@ -111,6 +114,9 @@ def sample_shift(
         seed: of the generator, if none is given.
         generator: source of randomness.
 
+    Raises:
+        BandError: for a projector without eigenvectors.
+
     Example:
         >>> import torch
         >>> from nlsf.spectral import laplacian, partial_eigh
@@ -119,6 +125,11 @@ def sample_shift(
         >>> torch.allclose(U @ path.to_dense(), path.to_dense() @ U)
         True
     """
+    if not isinstance(space, Spectrum | Projector):
+        raise BandError(
+            f"A {type(space).__name__} has no eigenvectors whose shifts could be drawn: pass the "
+            "Spectrum, partial_eigh(shift). Polynomial bands commute with its shifts."
+        )
     if generator is None:
         generator = torch.Generator().manual_seed(seed)
     if isinstance(space, Spectrum):

@@ -50,6 +50,8 @@ def adjacency_matrix(
         GraphError: for a wrong shape, an index outside 0..N-1, or a weight that is negative or not
             finite. The message names the first offending edge.
     """
+    if reduce not in ("sum", "max"):
+        raise GraphError(f"reduce must be 'sum' or 'max', not {reduce!r}.")
     if hasattr(graph, "edge_index"):
         if edge_weight is None:
             edge_weight = getattr(graph, "edge_weight", None)
@@ -57,7 +59,7 @@ def adjacency_matrix(
             num_nodes = getattr(graph, "num_nodes", None)
         graph = graph.edge_index
     elif hasattr(graph, "adj") and hasattr(graph, "nodes"):
-        graph = _from_networkx(graph)
+        graph = _from_networkx(graph, reduce)
 
     if _is_edge_index(graph):
         return _from_edge_index(_to_numpy(graph), edge_weight, num_nodes, reduce)
@@ -110,8 +112,6 @@ def _from_edge_index(
             f"Edge {e} of edge_index joins nodes {edges[0, e]} and {edges[1, e]}, but the graph "
             f"has {num_nodes} nodes, numbered from 0."
         )
-    if reduce not in ("sum", "max"):
-        raise GraphError(f"reduce must be 'sum' or 'max', not {reduce!r}.")
     if edge_weight is None and num_nodes <= MOST_NODES:
         counted = counted_edges(edges, num_nodes)
         if reduce == "max":
@@ -152,12 +152,25 @@ def _from_matrix(matrix: Any, num_nodes: int | None) -> sparse.csr_array:
     return tidy
 
 
-def _from_networkx(graph: Any) -> sparse.csr_array:
+def _from_networkx(graph: Any, reduce: Reduce) -> sparse.csr_array:
     import networkx as nx
 
     if len(graph) == 0:
         return sparse.csr_array((0, 0), dtype=np.float64)
+    if graph.is_multigraph():
+        return _from_multigraph(graph, reduce)
     return nx.to_scipy_sparse_array(graph, format="csr", dtype=np.float64)
+
+
+def _from_multigraph(graph: Any, reduce: Reduce) -> sparse.csr_array:
+    """Edge by edge: networkx itself can only sum those that join the same nodes."""
+    number = {node: i for i, node in enumerate(graph.nodes)}
+    listed = [(number[u], number[v], w) for u, v, w in graph.edges(data="weight", default=1)]
+    if not graph.is_directed():
+        listed += [(v, u, w) for u, v, w in listed if u != v]
+    edges = np.array([(u, v) for u, v, _ in listed], dtype=np.int64).reshape(-1, 2).T
+    weight = np.array([w for _, _, w in listed], dtype=np.float64)
+    return _from_edge_index(edges, weight, len(graph), reduce)
 
 
 def _check_weights(

@@ -97,10 +97,13 @@ class Projector(OneGraph):
     def to(
         self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
     ) -> Projector:
-        """The same projections in another precision or on another device."""
-        return Projector(
-            self.spectrum.to(dtype=dtype, device=device), self.bands, complement=self.complement
-        )
+        """The same projections, of the same rows, in another precision or on another device."""
+        moved = copy.copy(self)
+        moved.spectrum = self.spectrum.to(dtype=dtype, device=device)
+        moved.vectors = self.vectors.to(moved.spectrum.vectors)
+        for name in ("dimension", "frequencies", "band", "rest_index"):
+            setattr(moved, name, getattr(self, name).to(device=device))
+        return moved
 
     def rows(self, index: Tensor) -> Projector:
         """A projector that synthesises only these nodes; it cannot decompose signals itself."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -62,6 +62,10 @@ class AtomBands(Bands):
         for rank, eigenspace in enumerate(self.heaviest(spectrum).tolist()):
             band[spectrum.eigenspaces == eigenspace] = self.base.n_bands + rank
         return band
+
+    def fit(self, spectrum: Spectrum, signal: Tensor | None = None) -> AtomBands:
+        """With a base that no longer adapts; the atoms are those of each graph still."""
+        return replace(self, base=self.base.fit(spectrum, signal))
 
     def heaviest(self, spectrum: Spectrum) -> Tensor:
         """The numbers of the eigenspaces that are atoms, heaviest first, at most ``atoms``."""
