@@ -26,6 +26,7 @@ F64 = torch.float64
 MODELS = 3
 GRAPH = torus(4, 5)
 BANDS = {"index_bands": IndexBands(4), "value_bands": DyadicBands(0.5, 4, 3)}
+CHOSEN = torch.tensor([[0, 1, 7, 2], [7, 3, 4, 1], [5, 2, 6, 0]])  # examples of each model
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 
@@ -63,6 +64,17 @@ def models_of(kind, dtype=F64, **fields):
             nn.init.normal_(parameter, std=0.3)
         model.to(dtype)
     return made
+
+
+def assert_same_at(index, models, prepared):
+    """The same at prepared graphs, each model at its own."""
+    first, second = (p[index] for p in prepared)
+
+    def call(model, rows, band, others, other_band):
+        pair = first._replace(rows=rows, band=band), second._replace(rows=others, band=other_band)
+        return model.forward_prepared(pair)
+
+    assert_same(models, call, first.rows, first.band, second.rows, second.band)
 
 
 def assert_same(models, call, *batched, training=True, tolerance=EXACT):
@@ -187,11 +199,7 @@ def test_prepared_graphs_of_each_model_its_own(score, channels):
         [Data(edge_index=g.edge_index, num_nodes=g.num_nodes) for g in GRAPHS.values()]
     )
     prepared = made[0].prepare(random(batch.num_nodes, 6), batch.edge_index, None, batch.batch)
-
-    def call(model, index):
-        return model.forward_prepared([p[index] for p in prepared])
-
-    assert_same(made, call, torch.tensor([[0, 1, 7, 2], [7, 3, 4, 1], [5, 2, 6, 0]]))
+    assert_same_at(CHOSEN, made, prepared)
     shapes = assert_same(made, lambda model: model.forward_prepared(prepared))
     assert sum("head" in name for name in shapes) == 3
 
@@ -221,16 +229,14 @@ def test_signals_on_one_graph(level, branches, score):
     made = models_of(GraphClassifier, level=level, branches=branches, score=score, dropout=0.3)
     x, graph = random(9, 20, 6), spectrum(branches)
     assert_same(made, lambda model: model(x, spectrum=graph))
-    index = torch.tensor([[0, 1, 7, 2], [7, 3, 4, 1], [5, 2, 6, 0]])
-    assert_same(made, lambda model, rows: model(x[rows], spectrum=graph), index)
+    assert_same(made, lambda model, rows: model(x[rows], spectrum=graph), CHOSEN)
 
 
 def test_prepared_signals_of_each_model_its_own():
     made = models_of(GraphClassifier)
     prepared = made[0].prepare(random(9, 20, 6), spectrum=spectrum("attention"))
     assert all(isinstance(p, PreparedGraphs) for p in prepared)
-    index = torch.tensor([[0, 1, 7, 2], [7, 3, 4, 1], [5, 2, 6, 0]])
-    assert_same(made, lambda m, rows: m.forward_prepared([p[rows] for p in prepared]), index)
+    assert_same_at(CHOSEN, made, prepared)
 
 
 def test_a_signal_without_remainder_is_exact_among_others():

@@ -10,7 +10,7 @@ from nlsf.nn import GraphClassifier, NodeClassifier
 from nlsf.train import checkpoint
 from nlsf.train.config import TrainingConfig
 from nlsf.train.fit import Fit, Lesson, evaluate
-from nlsf.train.inputs import LabelledRows, PooledNodes, PreparedSet, Signals
+from nlsf.train.inputs import LabelledRows, PreparedSet, Signals
 from nlsf.train.inputs_for import inputs_for
 from nlsf.train.metrics import measure
 from train.small import BANDS, graph_data, node_data, regression_data, signal_data
@@ -127,7 +127,7 @@ def test_the_cases_take_all_ways():
     kinds = {case: type(inputs_of(case)) for case in CASES}
     assert {kinds["rows"], kinds["rows, batches"]} == {LabelledRows}
     assert {kinds["graph"], kinds["signals"]} == {PreparedSet}
-    assert kinds["pooling"] is PooledNodes
+    assert kinds["pooling"] is PreparedSet
     assert kinds["signals, pooling"] is Signals
 
 
@@ -271,7 +271,7 @@ def test_evaluation_in_parts_is_evaluation_at_once(monkeypatch):
     rows = torch.randperm(30)
     whole = evaluate(model.train(), inputs, rows)
     assert not model.training
-    monkeypatch.setattr("nlsf.train.inputs.PooledNodes.at_once", 4)
+    monkeypatch.setattr(inputs, "at_once", 4)
     torch.testing.assert_close(evaluate(model, inputs, rows), whole, **EXACT)
     fit = fit_of("pooling")
     losses = [row["val_loss"] for row in fit.step()]

@@ -13,7 +13,6 @@ from nlsf.train.graph_union import GraphUnion
 from nlsf.train.inputs import (
     GraphBatches,
     LabelledRows,
-    PooledNodes,
     PreparedSet,
     Signals,
     WholeGraph,
@@ -178,9 +177,9 @@ def test_dense_features_stay_dense():
         ({"level": "graph"}, PreparedSet),
         ({"level": "graph", "channels": None}, PreparedSet),
         ({"level": "graph", "norm": 1.0}, GraphBatches),
-        ({"level": "pooling"}, PooledNodes),
-        ({"level": "pooling", "norm": 1.0, "a": 0.5, "readout": "max"}, PooledNodes),
-        ({"level": "pooling", "response": "bandwise", "complement": False}, PooledNodes),
+        ({"level": "pooling"}, PreparedSet),
+        ({"level": "pooling", "norm": 1.0, "a": 0.5, "readout": "max"}, PreparedSet),
+        ({"level": "pooling", "response": "bandwise", "complement": False}, PreparedSet),
         ({"level": "pooling", "response": "full"}, GraphBatches),
     ],
 )
@@ -359,7 +358,7 @@ def test_polynomial_bands_see_the_whole_graph_or_its_rows(branches, encoder, tmp
 
 
 @pytest.mark.parametrize(
-    ("level", "kind"), [("graph", GraphBatches), ("pooling", PooledNodes)], ids=["graph", "pooling"]
+    ("level", "kind"), [("graph", GraphBatches), ("pooling", PreparedSet)], ids=["graph", "pooling"]
 )
 def test_polynomial_bands_of_many_graphs(level, kind):
     dataset = graph_data()

@@ -11,7 +11,7 @@ from nlsf.nn.grouped_mlp import GroupedMLP
 from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import Bands, BatchProjector, Decomposition, Projector
-from nlsf.spectral.prepared import PreparedGraphs
+from nlsf.spectral.prepared_graphs import PreparedGraphs, RowBatch
 from nlsf.spectral.shift import Normalization
 
 
@@ -129,13 +129,13 @@ class GraphNLSF(SpectralLayer):
         if isinstance(projector, BatchProjector) or (
             isinstance(projector, Projector) and x.ndim == 3
         ):
-            return PreparedGraphs(x, projector)
+            return PreparedGraphs.of(x, projector)
         raise ModelError(
             "The fast path of the graph level is for many graphs: pass batch; or for signals "
             "(S, N, channels) on one graph."
         )
 
-    def respond_prepared(self, prepared: PreparedGraphs) -> tuple[Tensor, Tensor]:
+    def respond_prepared(self, prepared: PreparedGraphs | RowBatch) -> tuple[Tensor, Tensor]:
         """The norms and the outputs (G, out_channels) of prepared graphs or signals."""
         norms = prepared.norms(self.lin.weight.T if isinstance(self.lin, nn.Linear) else None)
         return norms, self.respond_norms(norms)

@@ -13,6 +13,7 @@ from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.nn.start import Start, StartName
 from nlsf.spectral import BandProjector, Bands, Decomposition, synthesize
 from nlsf.spectral.prepared_nodes import NodeBatch
+from nlsf.spectral.segment_filter import segment_filter
 from nlsf.spectral.shift import Normalization
 from nlsf.spectral.transform import band_scale
 
@@ -133,9 +134,7 @@ class NodeNLSF(SpectralLayer):
         gain = r * band_scale(batch.norms, self.a, self.eps)
         # Nodes that pad belong to one graph more, whose gains are 0.
         gain = torch.cat([gain, torch.zeros_like(gain[:1])])
-        # Half the time of gain[graph], whose gradient is added up entry by entry.
-        gain = gain.gather(0, batch.graph[:, None, None].expand_as(batch.projections))
-        return self._mapped((batch.projections * gain).sum(-2))
+        return self._mapped(segment_filter(batch.projections, gain, batch.graph))
 
     def _mapped(self, y: Tensor) -> Tensor:
         """The linear map at the end; of a complex signal, a real map of both parts."""

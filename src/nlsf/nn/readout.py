@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
-from nlsf.nn.segment_sum import segment_sum
 from nlsf.spectral.norms import energy, power
+from nlsf.spectral.segment_sum import segment_sum
 
 ReadoutName: TypeAlias = Literal["mean", "sum", "max", "lp", "rms"]
 

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.attention import LaplacianAttention, pair_of
 from nlsf.nn.node_nlsf import NodeNLSF
-from nlsf.nn.segment_sum import segment_sum
 from nlsf.nn.spectra import AnyProjector
 from nlsf.nn.spectral_layer import graph_of_nodes
 from nlsf.spectral import Spectrum
 from nlsf.spectral.norms import energy, power
+from nlsf.spectral.segment_sum import segment_sum
 
 
 class InvariantNorm(nn.Module):

@@ -46,8 +46,9 @@ from nlsf.spectral.graph_input import adjacency_matrix
 from nlsf.spectral.leakage import sharp_bands
 from nlsf.spectral.polynomial_batch import PolynomialBatchProjector
 from nlsf.spectral.polynomial_projector import PolynomialProjector
-from nlsf.spectral.prepared import PreparedGraphs, PreparedRows
 from nlsf.spectral.prepared_bands import PreparedBands
+from nlsf.spectral.prepared_graphs import PreparedGraphs
+from nlsf.spectral.prepared_rows import PreparedRows
 from nlsf.spectral.projector import Projector
 from nlsf.spectral.projector_of import projector_of
 from nlsf.spectral.shift import ShiftOperator, adjacency, laplacian, magnetic_laplacian

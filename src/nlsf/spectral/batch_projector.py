@@ -12,6 +12,7 @@ from nlsf.spectral.bands import Bands
 from nlsf.spectral.column_decomposition import ColumnDecomposition
 from nlsf.spectral.node_ranges import padded_places
 from nlsf.spectral.projector import band_frequencies, fitting, on_graphs
+from nlsf.spectral.segment_sum import segment_sum
 from nlsf.spectral.spectrum import Spectrum
 
 
@@ -166,8 +167,7 @@ class BatchProjector:
 
     def band_sums(self, columns: Tensor) -> Tensor:
         """Sums over the columns of each band: (G, k, d) to (G, B, d)."""
-        sums = columns.new_zeros(columns.shape[0], self.n_bands, columns.shape[2])
-        return sums.scatter_add(1, self.band[:, :, None].expand_as(columns), columns)
+        return segment_sum(columns, self.band, self.n_bands)
 
     def spread(self, per_band: Tensor) -> Tensor:
         """Gives every column the number of its band: (G, B, d) to (G, k, d)."""

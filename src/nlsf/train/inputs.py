@@ -21,9 +21,10 @@ from nlsf.spectral import (
     PolynomialProjector,
 )
 from nlsf.spectral.batch_projector import GraphPart
-from nlsf.spectral.prepared import PreparedGraphs, PreparedRows
 from nlsf.spectral.prepared_bands import PreparedBands
+from nlsf.spectral.prepared_graphs import PreparedGraphs, RowBatch
 from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
+from nlsf.spectral.prepared_rows import PreparedRows
 
 
 class Padded(NamedTuple):
@@ -124,35 +125,25 @@ class LabelledRows(Inputs):
 
 
 class PreparedSet(Inputs):
-    """A data set of graphs, or of signals, as one tensor a branch: the graph level's fast path."""
+    """A data set of graphs, or of signals, projected: the fast path of models of graphs.
+
+    Args:
+        prepared: one a branch; of graphs at the graph level, of nodes at the pooling level.
+    """
 
     together = True
     whole = False
 
-    def __init__(self, prepared: Sequence[PreparedGraphs]) -> None:
-        self.prepared = tuple(prepared)
+    def __init__(self, prepared: Sequence[PreparedGraphs] | Sequence[PreparedNodes]) -> None:
+        self.prepared: tuple[PreparedGraphs | PreparedNodes, ...] = tuple(prepared)
+        if any(isinstance(one, PreparedNodes) for one in prepared):
+            self.at_once = 64
 
-    def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:
-        """The outputs at these graphs."""
-        assert isinstance(model, GraphClassifier)
-        return model.forward_prepared([p[chosen] for p in self.prepared])
-
-
-class PooledNodes(Inputs):
-    """The projected nodes of a data set of graphs: the fast path of the pooling level."""
-
-    together = True
-    whole = False
-    at_once = 64
-
-    def __init__(self, prepared: Sequence[PreparedNodes]) -> None:
-        self.prepared = tuple(prepared)
-
-    def select(self, rows: Tensor) -> tuple[NodeBatch, ...]:
-        """The nodes of these graphs, one batch a branch."""
+    def select(self, rows: Tensor) -> tuple[RowBatch | NodeBatch, ...]:
+        """These graphs, one batch a branch."""
         return tuple(p[rows] for p in self.prepared)
 
-    def apply(self, model: nn.Module, chosen: tuple[NodeBatch, ...]) -> Tensor:
+    def apply(self, model: nn.Module, chosen: tuple[RowBatch | NodeBatch, ...]) -> Tensor:
         """The outputs at these graphs."""
         assert isinstance(model, GraphClassifier)
         return model.forward_prepared(chosen)

@@ -25,7 +25,7 @@ from nlsf.spectral import (
 )
 from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.cache import SpectrumCache
-from nlsf.spectral.prepared import PreparedGraphs
+from nlsf.spectral.prepared_graphs import PreparedGraphs
 from nlsf.spectral.prepared_nodes import PreparedNodes
 from nlsf.train.graph_union import GraphUnion
 from nlsf.train.inputs import (
@@ -33,7 +33,6 @@ from nlsf.train.inputs import (
     Inputs,
     KnownOutputs,
     LabelledRows,
-    PooledNodes,
     PreparedSet,
     Signals,
     WholeGraph,
@@ -197,7 +196,7 @@ def _graphs(
         assert isinstance(model, GraphClassifier)
         parts.append(model.prepare(x, **graph_arguments(projectors)))
     joined: list[Any] = [kind.cat(branch) for branch in zip(*parts, strict=True)]
-    return PreparedSet(joined) if kind is PreparedGraphs else PooledNodes(joined)
+    return PreparedSet(joined)
 
 
 def _edges(graph: Data) -> dict[str, Tensor]:

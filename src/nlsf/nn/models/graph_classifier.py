@@ -26,7 +26,7 @@ from nlsf.spectral import (
     IndexBands,
     PolynomialBands,
 )
-from nlsf.spectral.prepared import PreparedGraphs
+from nlsf.spectral.prepared_graphs import PreparedGraphs
 from nlsf.spectral.prepared_nodes import PreparedNodes
 
 

@@ -26,8 +26,8 @@ from nlsf.spectral import (
     PolynomialProjector,
     Projector,
 )
-from nlsf.spectral.prepared import PreparedRows
 from nlsf.spectral.prepared_bands import PreparedBands
+from nlsf.spectral.prepared_rows import PreparedRows
 
 
 @dataclass(frozen=True)
