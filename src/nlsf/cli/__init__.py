@@ -9,6 +9,7 @@ import typer
 
 from nlsf.cli.compare import compare
 from nlsf.cli.data import data_app
+from nlsf.cli.kept_memory import keep_freed_memory
 from nlsf.cli.lab import lab_app
 from nlsf.cli.options import is_follower
 from nlsf.cli.predict import predict
@@ -42,6 +43,7 @@ def main() -> None:
     """Runs the program; an error that we foresaw is one sentence and exit code 1."""
     from nlsf.errors import GroupError, NLSFError
 
+    keep_freed_memory()
     try:
         app()
     except (NLSFError, OSError) as error:
