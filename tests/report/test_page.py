@@ -3,6 +3,7 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,8 @@ from nlsf.report.charts import BarChart, DataTable, HeatMap, LineChart, Series, 
 from nlsf.report.page import Page
 from report.browser import HOSTILE
 from report.demo import demo_page
+
+ASSETS = files("nlsf.report") / "assets"
 
 
 class Elements(HTMLParser):
@@ -86,6 +89,9 @@ def test_only_the_pages_own_script_may_run():
     ]
     digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
     assert len(scripts) == 1
+    parts = [path.read_text(encoding="utf-8") for path in ASSETS.glob("charts/*.js")]
+    assert parts
+    assert all(part.strip() in scripts[0] for part in parts), "a part was left out"
     assert "default-src 'none'" in policy
     assert f"script-src 'sha256-{digest}'" in policy
 

@@ -29,6 +29,13 @@ from nlsf.report.charts import (
 )
 from nlsf.train.atomic import write_text
 
+_SCRIPTS = (
+    "elements", "scales", "marks", "readout", "textures",
+    "chart", "plot", "lines", "bars", "heat_map", "pictures", "graph",
+    "page",
+)  # fmt: skip
+"""The parts of the page's script, in the order in which they need each other."""
+
 _NUMBER = re.compile(r"([-\u2212]?\d[-\d.,:e\u00b1%\s]*[a-zA-Z]{0,3})?")
 """A cell that reads better against the right edge of its column."""
 
@@ -67,7 +74,7 @@ class Page:
 
     def html(self) -> str:
         """The whole file."""
-        script = _asset("charts.js")
+        script = "\n".join(_asset(f"charts/{name}.js") for name in _SCRIPTS)
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         links = (
             f'<li><a href="#section-{i}">{escape(heading)}</a></li>'
