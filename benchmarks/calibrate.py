@@ -1,6 +1,7 @@
 """The rates of this machine that `cost_model.py` divides counts by.
 
-    python benchmarks/calibrate.py            about a minute, one thread; appends one row
+    python benchmarks/calibrate.py                about a minute, one thread; appends one row
+    python benchmarks/calibrate.py --machine 3    of another machine, as in scaling.py
 
 Times are processor seconds of one thread, the least of several repetitions: what other programs do
 meanwhile has little part in them. That a machine with T threads is T times as fast is an assumption
@@ -166,14 +167,19 @@ def cubes():
 
 
 def main():
+    import argparse
+
     import torch
 
     from nlsf.train.versions import versions
 
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--machine", type=int, default=1)
+    machine = parser.parse_args().machine
     torch.set_num_threads(1)
     row = {"build": build(320_000)} | products() | arrays() | step() | graphs() | dask()
     with ROWS.open("a") as file:
-        file.write(json.dumps(row | {"versions": versions()}) + "\n")
+        file.write(json.dumps(row | {"versions": versions(), "machine": machine}) + "\n")
     print(json.dumps(row, indent=1))
     if not SIZES.exists():
         SIZES.write_text("".join(json.dumps(line) + "\n" for line in cubes()))

@@ -10,6 +10,7 @@ profile of the code; no rate is fitted to the times that are predicted.
 
 import json
 import math
+import statistics
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,11 +64,12 @@ class Machine:
     threads: int = 1
 
     @classmethod
-    def here(cls, threads):
-        """This machine, from the last calibration."""
-        row = json.loads((RESULTS / "machine.jsonl").read_text().splitlines()[-1])
-        names = set(cls.__dataclass_fields__) & set(row)
-        return replace(cls(**{name: row[name] for name in names}), threads=threads)
+    def number(cls, machine, threads):
+        """A machine by its number: medians of its calibrations, since rates of memory vary."""
+        rates = [row for row in rows("machine") if row["machine"] == machine]
+        names = set(cls.__dataclass_fields__) & set(rates[0])
+        medians = {name: statistics.median(row[name] for row in rates) for name in names}
+        return replace(cls(**medians), threads=threads)
 
 
 @dataclass(frozen=True)
@@ -227,12 +229,12 @@ def rows(name):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def compared():
+def compared(number):
     """What was predicted and measured: (what, of what, predicted, measured), times in seconds."""
-    for row in {r["case"]: r for r in rows("scaling")}.values():
+    for row in {r["case"]: r for r in rows("scaling") if r["machine"] == number}.values():
         if row["case"] == "collab":
             continue
-        machine, case = Machine.here(row["threads"]), row["case"].replace(":", " ")
+        machine, case = Machine.number(number, row["threads"]), row["case"].replace(":", " ")
         p = Problem(row["nodes"], row["edges"], classes=16 if "geometric" in case else 10)
         suffix = "_cpu" if row["threads"] == 1 else ""  # as `scaling.seconds`
         predicted = sum(preparation(machine, p).values())
@@ -240,7 +242,9 @@ def compared():
         yield "products alone", case, products(machine, p), row["products"]
         yield "epoch", case, epoch(machine, p), row[f"epoch{suffix}"]
         yield "peak memory, GB", case, memory(p) / 1e9, row["peak"] / 1e9
-    machine = Machine.here(1)
+    if number != 1:
+        return
+    machine = Machine.number(1, 1)
     for row in rows("cluster"):
         if row["run"] == "one process":
             sizes = next(r for r in rows("sizes") if r["set"] == row["set"])
@@ -253,10 +257,10 @@ def compared():
         yield "block rows, processor", case, predicted, row["cpu"]
 
 
-def comparison():
-    """Predicted against measured, as Markdown."""
+def comparison(number):
+    """Predicted against measured on a machine, as Markdown."""
     lines = ["| | graph | predicted | measured | ratio |", "|---|---|---:|---:|---:|"]
-    for what, case, predicted, measured in sorted(compared(), key=lambda line: line[0]):
+    for what, case, predicted, measured in sorted(compared(number), key=lambda line: line[0]):
         ratio = predicted / measured
         shown = f"{ratio:.2f}" if 0.5 <= ratio <= 2 else f"**{ratio:.2f}**"
         lines.append(f"| {what} | {case} | {predicted:.2f} | {measured:.2f} | {shown} |")
@@ -268,7 +272,7 @@ THREADS = 16  # of a machine in the extrapolation
 
 def one_machine():
     """Graphs of average degree 16 prepared and trained on one machine, as Markdown."""
-    machine = Machine.here(THREADS)
+    machine = Machine.number(1, THREADS)
     head = ["nodes", "edges", "preparation", "to files", "an epoch", "memory", "with --memory 8GB"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---:|" * len(head)]
     for nodes in (10**6, 10**7, 10**8):
@@ -287,7 +291,7 @@ def one_machine():
 
 def cluster():
     """The same graphs on 1 to 64 machines, as Markdown."""
-    machine = Machine.here(THREADS)
+    machine = Machine.number(1, THREADS)
     head = ["nodes", "machines", "operator, here", "products and sums", "waits, expander"]
     head += ["waits, mesh", "a machine, expander", "an epoch"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---:|" * len(head)]
@@ -311,4 +315,4 @@ def seconds(value):
 
 
 if __name__ == "__main__":
-    print(comparison(), one_machine(), cluster(), sep="\n\n")
+    print(comparison(1), comparison(2), one_machine(), cluster(), sep="\n\n")

@@ -3,12 +3,14 @@
     python benchmarks/scaling.py                  measure what is missing, print the tables
     python benchmarks/scaling.py --only block:1e6 one case
     python benchmarks/scaling.py --table          print the tables of the rows at hand
+    python benchmarks/scaling.py --machine 3      the same on another machine: rows say which
 
 Generated graphs, 64 features whose classes overlap, half of the nodes to train on:
 
-- block: a degree-corrected block model, 10 blocks, weights of a power law; average degree 37 at
-  1.6 million nodes, as Pokec has, and 16 below;
-- geometric: random points of the unit square, average degree 16, 16 regions.
+- block: a degree-corrected block model, 10 blocks, weights of a power law;
+- geometric: random points of the unit square, 16 regions.
+
+Their average degree is 37 at 1.6 million nodes, as Pokec has, and 16 below.
 
 The model is ``value`` with the settings that such graphs get by default: linear map, dyadic bands
 by polynomials of order 16, mini-batches of rows. Each case runs in a process of its own, so that
@@ -20,6 +22,7 @@ the preparation alone, repeated afterwards in the same process.
 """
 
 import argparse
+import itertools
 import json
 import math
 import subprocess
@@ -32,7 +35,7 @@ ROWS = Path(__file__).parent / "results" / "scaling.jsonl"
 FEATURES = 64
 CASES = [
     *(f"block:{n}" for n in ("1e4", "1e5", "1e6", "1.6e6")),
-    *(f"geometric:{n}" for n in ("1e4", "1e5", "1e6")),
+    *(f"geometric:{n}" for n in ("1e4", "1e5", "1e6", "1.6e6")),
 ]
 
 
@@ -77,10 +80,11 @@ def generate(case, folder):
     kind, size = case.split(":")
     n = round(float(size))
     rng = np.random.default_rng(0)
+    degree = 37 if n > 1_000_000 else 16
     if kind == "block":
-        edges, y = block_model(n, 37 if n > 1_000_000 else 16, rng)
+        edges, y = block_model(n, degree, rng)
     else:
-        edges, y = geometric(n, 16, rng)
+        edges, y = geometric(n, degree, rng)
     edges = edges[edges[:, 0] != edges[:, 1]]
     low, high = edges.min(1), edges.max(1)
     del edges
@@ -185,15 +189,16 @@ def measure(case, folder):
     }
 
 
-def run(case):
+def run(case, machine):
     with tempfile.TemporaryDirectory() as name:
         for step in ("--generate", "--measure")[case == "collab" :]:
-            subprocess.run([sys.executable, __file__, step, case, name], check=True)
+            command = [sys.executable, __file__, "--machine", str(machine), step, case, name]
+            subprocess.run(command, check=True)
 
 
 def rows():
     lines = ROWS.read_text().splitlines() if ROWS.exists() else []
-    return {row["case"]: row for row in map(json.loads, lines)}
+    return {(row["machine"], row["case"]): row for row in map(json.loads, lines)}
 
 
 def seconds(row, what):
@@ -201,12 +206,15 @@ def seconds(row, what):
     return row[f"{what}_cpu"] if row["threads"] == 1 else row[what]
 
 
-def slope(kind, what):
+def slope(machine, kind, what):
     """The slope of log time against log edges, between the smallest and the largest case.
 
     Cases of two threads only: others cannot be compared with them.
     """
-    mine = [r for c, r in rows().items() if c.startswith(kind) and r["threads"] == 2]
+    mine = [
+        row for (m, case), row in rows().items()
+        if m == machine and case.startswith(kind) and row["threads"] == 2
+    ]  # fmt: skip
     mine.sort(key=lambda row: row["edges"])
     if len(mine) < 2:
         return math.nan
@@ -216,20 +224,24 @@ def slope(kind, what):
 
 def table():
     """The rows as Markdown, and the slopes."""
-    head = ["graph", "nodes", "edges", "threads", "preparation", "products alone", "an epoch"]
-    head += ["peak memory", "accuracy"]
+    head = ["graph", "nodes", "edges", "machine", "threads", "preparation", "products alone"]
+    head += ["an epoch", "peak memory", "accuracy"]
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    for case in (*CASES, "collab"):
-        if (row := rows().get(case)) is None:
+    machines = sorted({machine for machine, _ in rows()})
+    for case, machine in itertools.product((*CASES, "collab"), machines):
+        if (row := rows().get((machine, case))) is None:
             continue
         products = f"{row['products']:.1f} s" if "products" in row else ""
-        cells = [case.split(":")[0], f"{row['nodes']:,}", f"{row['edges']:,}", str(row["threads"])]
+        cells = [case.split(":")[0], f"{row['nodes']:,}", f"{row['edges']:,}"]
+        cells += [str(machine), str(row["threads"])]
         cells += [f"{seconds(row, 'prepare'):.1f} s", products, f"{seconds(row, 'epoch'):.2f} s"]
         cells += [f"{row['peak'] / 1e9:.1f} GB", f"{100 * row['accuracy']:.1f}"]
         lines.append("| " + " | ".join(cells) + " |")
     slopes = [
-        f"{kind}: preparation {slope(kind, 'prepare'):.2f}, epoch {slope(kind, 'epoch'):.2f}"
+        f"{kind} on machine {machine}: preparation {slope(machine, kind, 'prepare'):.2f}, "
+        f"epoch {slope(machine, kind, 'epoch'):.2f}"
         for kind in ("block", "geometric")
+        for machine in machines
     ]
     return "\n".join([*lines, "", f"Slope in edges, {'; '.join(slopes)}."])
 
@@ -238,6 +250,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--only")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--machine", type=int, default=1)
     parser.add_argument("--generate", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -246,14 +259,15 @@ def main():
     if options.measure:
         case, folder = options.measure[0], Path(options.measure[1])
         row = collab(folder) if case == "collab" else measure(case, folder)
+        row["machine"] = options.machine
         ROWS.parent.mkdir(exist_ok=True)
         with ROWS.open("a") as file:
             file.write(json.dumps(row) + "\n")
         return print(json.dumps({k: v for k, v in row.items() if k != "versions"}), flush=True)
     if not options.table:
         for case in [options.only] if options.only else CASES:
-            if options.only or case not in rows():
-                run(case)
+            if options.only or (options.machine, case) not in rows():
+                run(case, options.machine)
     print(table())
 
 
