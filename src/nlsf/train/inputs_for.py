@@ -49,9 +49,9 @@ _CHUNK = 256
 """Graphs that are padded to one size at a time, while they are prepared."""
 
 
-_PROJECTIONS = 500
-"""Numbers (bands times channels) that a node's projections may have to be worth keeping: reading
-many of them from memory takes longer than to multiply eigenvectors in every step."""
+_PROJECTIONS = 500_000_000
+"""Numbers (nodes times bands times channels) that the projections of a data set may take: 2 GB in
+single precision. With more, eigenvectors are multiplied in every step, in about twice the time."""
 
 
 def inputs_for(
@@ -181,8 +181,9 @@ def _graphs(
         graph_parts.append(_parts(shifts, branch, dtype, progress))
     kind = _prepared_as(model)
     if kind is PreparedNodes:
-        bands = sum(branch.n_bands for branch in branches)
-        kind = kind if bands * dataset.num_features <= _PROJECTIONS else None
+        numbers = sum(branch.n_bands for branch in branches) * dataset.num_features
+        numbers *= sum(graph.num_nodes for graph in graphs)
+        kind = kind if numbers <= _PROJECTIONS else None
     if kind is None:
         return GraphBatches(graphs, graph_parts, branches)
     progress("Preparing the graphs")
