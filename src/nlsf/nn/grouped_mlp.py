@@ -69,7 +69,7 @@ class GroupedMLP(nn.Module):
         last = len(self.weights) - 1
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             if self.groups == 1:
-                x = x @ weight.squeeze(0) + bias.squeeze(0)
+                x = nn.functional.linear(x, weight.squeeze(0).mT, bias.squeeze(0))
             else:
                 x = torch.einsum("...gi,gio->...go", x, weight) + bias
             if i < last:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import SignalError
+from nlsf.spectral.quick_function import QuickFunction
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +165,7 @@ class SparseSignal:
         return f"{type(self).__name__}({tuple(self.shape)}, density={self.density:.3g})"
 
 
-class _Product(torch.autograd.Function):
+class _Product(QuickFunction):
     """Sparse times dense: (..., columns, d), and values (..., nnz), or (nnz,) for all of them."""
 
     @staticmethod
@@ -217,9 +218,7 @@ class _Product(torch.autograd.Function):
 def _product(
     values: Tensor, moved: Tensor | None, weight: Tensor, pattern: Pattern, transposed: Pattern
 ) -> Tensor:
-    product: Tensor = _Product.apply(  # type: ignore[no-untyped-call]
-        values, moved, weight, pattern, transposed
-    )
+    product: Tensor = _Product.apply(values, moved, weight, pattern, transposed)
     return product
 
 
@@ -249,6 +248,8 @@ def _multiply(values: Tensor, weight: Tensor, pattern: Pattern) -> Tensor:
         )
         return product
 
+    if values.ndim == 1 and not leading:
+        return one(values, weight)
     weight = weight.reshape(members, columns, d)
     if values.ndim == 1 and members * d <= _NARROW:
         side_by_side = weight.movedim(0, 1).reshape(columns, members * d)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
 from nlsf.spectral.column_decomposition import PYTHAGORAS, ColumnDecomposition
@@ -116,7 +117,7 @@ class PreparedRows:
         """The same of the mapped signal (N, d); ``None`` where too little is left to subtract."""
         rest = None
         if self.gram is not None:
-            total = energy(mapped).sum(0, keepdim=True)
+            total = torch.linalg.vector_norm(mapped, dim=0, keepdim=True).square()
             rest = total - energy(coefficients).sum(0, keepdim=True)
             if not holds_everywhere(rest > PYTHAGORAS * total):
                 return None

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nlsf.spectral.quick_function import QuickFunction
 from nlsf.spectral.vmapped import is_vmapped
 
 _LARGE = 128
@@ -27,7 +28,7 @@ def thin_product(matrix: Tensor, x: Tensor) -> Tensor:
     if not shared or min(matrix.shape) < _LARGE or torch.compiler.is_compiling():
         return matrix @ x
     if is_vmapped(x) or (x.ndim == 2 and x.requires_grad and not matrix.requires_grad):
-        product: Tensor = _Product.apply(matrix, x)  # type: ignore[no-untyped-call]
+        product: Tensor = _Product.apply(matrix, x)
         return product
     if x.ndim == 2:
         return _product(matrix, x)
@@ -48,7 +49,7 @@ def _product(matrix: Tensor, x: Tensor) -> Tensor:
     return (x.mT @ matrix.mT).mT.contiguous() if by_columns else matrix @ x
 
 
-class _Product(torch.autograd.Function):
+class _Product(QuickFunction):
     """A product with a fixed matrix, whose gradient is one too.
 
     PyTorch's own gradient would read the matrix in the slow order, and inside of a transform of

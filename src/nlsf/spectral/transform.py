@@ -132,6 +132,8 @@ def band_scale(norms: Tensor, a: float, eps: float) -> Tensor:
         raise SignalError(f"The exponent a must lie between 0 and 1, not {a!r}.")
     if not eps > 0:
         raise SignalError(f"eps must be positive, not {eps!r}.")
+    if a == 0:  # 0^0 = 1
+        return torch.full_like(norms, 1 / (1 + eps))
     return 1 / (power(norms, a) + eps)
 
 
