@@ -126,7 +126,12 @@ class NodeNLSF(SpectralLayer):
 
     def respond(self, parts: Decomposition) -> Tensor:
         """The same for a signal that is decomposed already."""
-        return self._mapped(self.filter(parts))
+        norms, r = self._coefficients(parts)
+        if self.response.form == "full":
+            # [Q_1, ..., Q_B] (R W): the product of R and W is small, and then d' channels are
+            # synthesised in place of B d'.
+            return self._synthesis(self.lin(r), norms, parts)
+        return self._mapped(self._synthesis(r, norms, parts))
 
     def respond_nodes(self, batch: NodeBatch) -> Tensor:
         """The same for the nodes (n, out_channels) of prepared graphs; diagonal form only."""
@@ -145,8 +150,15 @@ class NodeNLSF(SpectralLayer):
 
     def filter(self, parts: Decomposition) -> Tensor:
         """Analysis, response and synthesis, without the linear map at the end."""
+        norms, r = self._coefficients(parts)
+        return self._synthesis(r, norms, parts)
+
+    def _coefficients(self, parts: Decomposition) -> tuple[Tensor, Tensor]:
+        """The norms, and what the response makes of them."""
         norms = self.analyze(parts)
-        r = self.response(norms, self.gains(parts.projector))
+        return norms, self.response(norms, self.gains(parts.projector))
+
+    def _synthesis(self, r: Tensor, norms: Tensor, parts: Decomposition) -> Tensor:
         return synthesize(r, parts, form=self.response.form, a=self.a, eps=self.eps, norms=norms)
 
     def gains(self, projector: BandProjector) -> Tensor:
