@@ -82,6 +82,16 @@ WRONG = [
         experiment(DATA + "tuning = {trials = 2}", GCN, top=f'{TOP}\nmeasure = "time"'),
         "csbm has a tuning, in a table of times",
     ),
+    (
+        experiment(DATA + "exceptions = {GNC = {model = {dropout = 0.1}}}", GCN),
+        "data[1].exceptions: There is no method 'GNC'. Did you mean 'GCN'?",
+    ),
+    (
+        experiment(DATA + "exceptions = {GCN = {modle = {dropout = 0.1}}}", GCN),
+        "data[1].exceptions.GCN: There is no key 'modle'. Did you mean 'model'?",
+    ),
+    (experiment(DATA + "exceptions = {GCN = 3}", GCN), "exceptions.GCN must be a table, not 3"),
+    (experiment(DATA + "exceptions = {GCN = {model = {dropuot = 0.1}}}", GCN), "on csbm: "),
     (experiment(DATA + "seeds = 0", GCN), "data[1].seeds must be from 1 to 1000, not 0"),
     (experiment(DATA, GCN, top=f'{TOP}\nmeasure = "speed"'), "measure must be"),
     (experiment(DATA + 'protocol = "randon"', GCN), "data[1].protocol: There is no protocol"),
@@ -361,6 +371,19 @@ def test_a_column_may_change_the_tuning_of_all_methods(tmp_path):
     tunings = [cell.tuning for _, _, cell in found.cells()]
     assert tunings == [Tuning(2, 2, {"epochs": 3}), Tuning(2, 1, {"epochs": 3})] * 2
     assert len({cell.id for _, _, cell in found.cells()}) == 4
+
+
+def test_a_column_may_make_an_exception_for_one_method(tmp_path):
+    bands = 'settings = {model = {value_bands = {kind = "uniform", S = 5}, dropout = 0.2}}\n'
+    soft = '{kind = "polynomial", base = {kind = "uniform", S = 5}, order = 8}'
+    other = DATA + f'label = "soft"\nexceptions."Value NLSF".model.value_bands = {soft}\n'
+    found = read(tmp_path, experiment(DATA, other, GCN, VALUE + bands))
+    models = [cell.settings.get("model", {}) for _, _, cell in found.cells()]
+    assert models[:2] == [{}, {}]
+    assert models[2] == {"value_bands": {"kind": "uniform", "S": 5}, "dropout": 0.2}
+    base = {"kind": "uniform", "S": 5}
+    polynomial = {"kind": "polynomial", "base": base, "order": 8}
+    assert models[3] == {"value_bands": polynomial, "dropout": 0.2}
 
 
 def test_a_column_may_have_its_own_number_of_seeds(tmp_path):

@@ -67,6 +67,8 @@ class Column:
         paper: the name of the column in the published table; ``None`` where it has none.
         seeds: how many splits; ``None`` for as many as the experiment has.
         tuning: the fields of the experiment's tuning that are others here, for all methods.
+        exceptions: settings by the labels of methods, which go over those of the method here:
+            what it fixes may be too costly for one data set.
     """
 
     label: str
@@ -76,6 +78,7 @@ class Column:
     paper: str | None = None
     seeds: int | None = None
     tuning: Table = field(default_factory=dict)
+    exceptions: Table = field(default_factory=dict)
 
     @property
     def entry(self) -> Entry:
@@ -149,7 +152,8 @@ class Experiment:
         common["model"] = {k: v for k, v in common.get("model", {}).items() if k in kind.keys}
         if kind.solve is not None:
             common.pop("training", None)
-        settings = merged(common, method.settings)
+        own = merged(method.settings, column.exceptions.get(method.label, {}))
+        settings = merged(common, own)
         settings = {key: value for key, value in settings.items() if value != {}}
         space = Space()
         if method.tuned and self.measure == "accuracy":

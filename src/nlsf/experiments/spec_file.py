@@ -121,7 +121,7 @@ def _check_time(experiment: Experiment, tables: Mapping[str, Table]) -> None:
 
 
 def _column(table: Any, where: str, common: Table) -> Column:
-    inner = ("options", "features", "model", "training", "tuning")
+    inner = ("options", "features", "model", "training", "tuning", "exceptions")
     read, tables = _read(_Data, table, where, inner)
     if not read.name:
         raise ConfigError(f"{where}.name is missing: which data set?")
@@ -135,7 +135,7 @@ def _column(table: Any, where: str, common: Table) -> Column:
             none = f"{entry.name} has no options, so not {option!r}."
             sentence = unknown_name(f"option of {entry.name}", option, known) if known else none
             raise ConfigError(f"{where}.options: {sentence}")
-    tuning = tables.pop("tuning")
+    tuning, exceptions = tables.pop("tuning"), tables.pop("exceptions")
     try:
         read_tuning(tuning)
     except ConfigError as error:
@@ -150,7 +150,9 @@ def _column(table: Any, where: str, common: Table) -> Column:
     if read.seeds is not None:
         _check_seeds(read.seeds, f"{where}.seeds")
     label = read.label or entry.name
-    return Column(label, data, protocol, settings, read.paper, read.seeds, tuning)
+    for named, one in exceptions.items():
+        _check_fixed(one, f"{where}.exceptions.{named}")
+    return Column(label, data, protocol, settings, read.paper, read.seeds, tuning, exceptions)
 
 
 def _method(table: Any, where: str) -> Method:
@@ -160,10 +162,7 @@ def _method(table: Any, where: str) -> Method:
     if read.model not in MODELS:
         raise ConfigError(f"{where}.model: {unknown_name('model', read.model, MODELS)}")
     settings, change = tables["settings"], tables["space"]
-    for key in settings:
-        if key not in _SETTINGS:
-            raise ConfigError(f"{where}.settings: {unknown_name('key', key, _SETTINGS)}")
-    _check_settings(settings, f"{where}.settings")
+    _check_fixed(settings, f"{where}.settings")
     if change and not read.tuned:
         raise ConfigError(f"{where}.space has choices, but tuned = false: drop one of them.")
     # An empty list removes a key: it is no choice.
@@ -235,6 +234,16 @@ def _check_protocol(protocol: str, where: str) -> None:
     raise ConfigError(f"{where}.protocol: {unknown_name('protocol', protocol, PROTOCOLS)}")
 
 
+def _check_fixed(settings: Any, where: str) -> None:
+    """The settings of a method, which are a table of `_SETTINGS`."""
+    if not isinstance(settings, Mapping):
+        raise ConfigError(f"{where} must be a table, not {settings!r}.")
+    for key in settings:
+        if key not in _SETTINGS:
+            raise ConfigError(f"{where}: {unknown_name('key', key, _SETTINGS)}")
+    _check_settings(dict(settings), where)
+
+
 def _check_settings(settings: Table, where: str) -> None:
     """Everything but the keys of the model, which depend on its name."""
     try:
@@ -247,9 +256,15 @@ def _check_settings(settings: Table, where: str) -> None:
 
 
 def _check_column_keys(experiment: Experiment) -> None:
-    """A column's model keys are for the methods that have them: at least one must."""
+    """A column's model keys are for the methods that have them, and its exceptions for one."""
     known = sorted({key for method in experiment.methods for key in MODELS[method.model].keys})
+    labels = [method.label for method in experiment.methods]
     for number, column in enumerate(experiment.columns, start=1):
+        for label in column.exceptions:
+            if label not in labels:
+                raise ConfigError(
+                    f"data[{number}].exceptions: {unknown_name('method', label, labels)}"
+                )
         for key in column.settings.get("model", {}):
             if key not in known:
                 sentence = unknown_name("key of any method's model", key, known)
