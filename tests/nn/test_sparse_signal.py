@@ -1,9 +1,14 @@
+import copy
+import pickle
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch.func import vmap
 
 from nlsf.errors import SignalError
-from nlsf.nn import NodeClassifier
+from nlsf.nn import NodeClassifier, sparse_signal
 from nlsf.nn.dropout import draw_masks, dropout_shapes
 from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.spectral import DyadicBands, IndexBands
@@ -32,6 +37,15 @@ def random(*shape, seed=1):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=F64)
 
 
+@pytest.fixture(params=["csr", "bag"])
+def path(request, monkeypatch):
+    """Each way to multiply, whatever the number of columns."""
+    if request.param == "csr" and not torch.backends.mkl.is_available():
+        pytest.skip("This PyTorch has no MKL, and multiplies in one way only.")
+    monkeypatch.setattr(sparse_signal, "_FEW", 1000 if request.param == "csr" else 0)
+    return request.param
+
+
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 @pytest.mark.parametrize("form", [lambda x: x, csr])
 def test_it_is_the_matrix_that_it_was_made_of(form):
@@ -47,6 +61,7 @@ def test_it_is_the_matrix_that_it_was_made_of(form):
     assert torch.equal(made.transposed.order[made.pattern.order], torch.arange(len(made.values)))
 
 
+@pytest.mark.usefixtures("path")
 def test_product_and_gradients_are_those_of_the_dense_matrix():
     x, weight = dense(), random(6, 4).requires_grad_()
     made = SparseSignal.of(x)
@@ -57,6 +72,7 @@ def test_product_and_gradients_are_those_of_the_dense_matrix():
     assert torch.autograd.gradcheck(lambda w: made @ w.T, (turned,))
 
 
+@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("dims", [(0, 0), (None, 0), (0, None), (0, 2), (1, 1)])
 def test_many_at_once_are_the_products_one_by_one(dims):
     made = SparseSignal.of(dense())
@@ -82,6 +98,7 @@ def test_many_at_once_are_the_products_one_by_one(dims):
     assert torch.autograd.gradcheck(together, (weight,))
 
 
+@pytest.mark.usefixtures("path")
 def test_a_batch_of_batches():
     made = SparseSignal.of(dense())
     values, weight = random(2, made.values.numel()), random(2, 3, 6, 4)
@@ -99,6 +116,7 @@ def test_dense_in_a_batch():
     assert torch.equal(found, torch.stack([made.with_values(v).dense() for v in values]))
 
 
+@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("shape", [(5, 3), (0, 3), (5, 0), (0, 0)])
 def test_nothing_but_zeros(shape):
     made = SparseSignal.of(torch.zeros(shape, dtype=F64))
@@ -112,12 +130,60 @@ def test_nothing_but_zeros(shape):
     assert (made @ weight[:, :0]).shape == (shape[0], 0)
 
 
+@pytest.mark.usefixtures("path")
 def test_a_value_that_is_not_a_number_stays_one():
     x = dense()
     x[0, 0] = float("nan")
     out = SparseSignal.of(x) @ torch.ones(6, 1, dtype=F64)
     assert out[0].isnan()
     assert not out[1:].isnan().any()
+
+
+def test_the_way_to_multiply_depends_on_the_number_of_columns(monkeypatch):
+    if not torch.backends.mkl.is_available():
+        pytest.skip("This PyTorch has no MKL, and multiplies in one way only.")
+    seen = []
+    known = sparse_signal.csr_product
+
+    def noted(*factors):
+        seen.append(factors[-1].shape[1])
+        return known(*factors)
+
+    monkeypatch.setattr(sparse_signal, "csr_product", noted)
+    made = SparseSignal.of(dense())
+    for d in (1, 16, 17, 64):
+        torch.testing.assert_close(made @ random(6, d), dense() @ random(6, d))
+    many = random(3, 6, 5)  # side by side
+    torch.testing.assert_close(vmap(lambda w: made @ w)(many), dense() @ many)
+    assert seen == [1, 16, 15]
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: False)
+    made @ random(6, 1)
+    assert seen == [1, 16, 15]
+
+
+@pytest.mark.usefixtures("path")
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_copy_after_a_product_multiplies_too(copied):
+    made, weight = SparseSignal.of(dense()), random(6, 2)
+    expected = made @ weight
+    assert torch.equal(copied(made) @ weight, expected)
+
+
+@pytest.mark.usefixtures("path")
+def test_a_product_in_inference_mode_does_no_harm_to_later_ones():
+    made, weight = SparseSignal.of(dense()), random(6, 2).requires_grad_()
+    with torch.inference_mode():
+        expected = made @ weight
+    found = made @ weight
+    torch.testing.assert_close(found.detach(), expected.clone())
+    (grad,) = torch.autograd.grad(found.sum(), weight)
+    torch.testing.assert_close(grad, dense().sum(0)[:, None].expand(6, 2))
+
+
+def test_no_product_warns():
+    """PyTorch warns of CSR tensors once a process, so this needs a new one."""
+    code = "import torch, nlsf.nn as n; n.SparseSignal.of(torch.eye(3)) @ torch.eye(3)"
+    subprocess.run([sys.executable, "-W", "error::UserWarning", "-c", code], check=True)
 
 
 def test_precision_and_repr():

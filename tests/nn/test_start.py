@@ -38,6 +38,29 @@ def test_a_random_start_has_no_floor():
     assert not Start("random", floor=0.5).gains(LAM).any()
 
 
+def test_gains_are_remembered_for_as_long_as_the_frequencies_stay():
+    start, lam = Start("ppr", 3.0, 0.0), LAM.clone()
+    with torch.inference_mode():
+        start.gains(lam)
+    first = start.gains(lam)
+    assert not first.is_inference()
+    assert start.gains(lam) is first
+    assert not torch.equal(Start("heat", 3.0, 0.0).gains(lam), first)
+    assert start.gains(lam.float()).dtype == torch.float32
+    lam.mul_(2)
+    torch.testing.assert_close(start.gains(lam), 1 / (1 + 6 * LAM))
+
+
+def test_gains_under_the_transforms_of_torch_func():
+    start, many = Start("ppr", 3.0, 0.0), torch.stack([LAM, 2 * LAM])
+    torch.testing.assert_close(torch.func.vmap(start.gains)(many), start.gains(many))
+    slope = torch.func.grad(lambda t: (t * start.gains(LAM)).sum())(LAM)
+    torch.testing.assert_close(slope, start.gains(LAM))
+    live = LAM.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(start.gains(live).sum(), live)
+    torch.testing.assert_close(slope, -3 / (1 + 3 * LAM) ** 2)
+
+
 def test_a_name_or_a_start_will_do():
     assert Start.of("ppr") == Start("ppr")
     assert Start.of(Start("heat", 2.0)) == Start("heat", 2.0)

@@ -26,7 +26,7 @@ def test_the_places_of_the_diagonal(graph, loops):
 
 
 def test_entries_that_indices_cannot_count_are_refused(monkeypatch):
-    monkeypatch.setattr(csr, "_LARGEST", 3)
+    monkeypatch.setattr(csr, "LARGEST", 3)
     csr.csr_tensor(sparse.eye_array(3, format="csr"))
     with pytest.raises(GraphError, match="4 entries"):
         csr.csr_tensor(sparse.eye_array(4, format="csr"))

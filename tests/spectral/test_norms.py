@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from nlsf.spectral.norms import energy, lp_norm, power, relative
+from nlsf.spectral.norms import column_energy, energy, lp_norm, power, relative
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.3, 0.5, 1.0])
@@ -27,12 +27,24 @@ def test_energy_is_real():
     assert energy(torch.tensor([-3.0])).item() == 9
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_column_energies_are_squared_norms(dtype):
+    x = torch.randn(2, 6, 3, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    expected = torch.linalg.vector_norm(x, dim=-2, keepdim=True).square()
+    torch.testing.assert_close(column_energy(x), expected)
+    assert torch.autograd.gradcheck(column_energy, (x.requires_grad_(),))
+    assert torch.equal(column_energy(x[:, :0]), torch.zeros(2, 1, 3, dtype=torch.float64))
+
+
 def test_relative_norms_have_unit_length_and_zero_stays_zero():
     norms = torch.tensor([[3.0, 0.0], [4.0, 0.0]], requires_grad=True)
     found = relative(norms)
     torch.testing.assert_close(found, torch.tensor([[0.6, 0.0], [0.8, 0.0]]))
     (gradient,) = torch.autograd.grad(found.sum(), norms)
     assert torch.isfinite(gradient).all()
+    exact = torch.rand(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) + 0.1
+    assert torch.autograd.gradcheck(relative, (exact.requires_grad_(),))
+    assert relative(torch.tensor([[math.nan], [1.0]])).isnan().all()
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 7.0, math.inf])

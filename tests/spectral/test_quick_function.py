@@ -56,3 +56,14 @@ def test_transforms_of_torch_func() -> None:
 def test_too_few_arguments_are_refused() -> None:
     with pytest.raises(TypeError):
         Cube.apply(X)
+
+
+def test_without_gradients_it_is_its_value() -> None:
+    x = X.clone().requires_grad_()
+    with torch.no_grad():
+        y = Cube.apply(x, 10.0)
+    assert torch.equal(y, X**3)
+    assert not y.requires_grad
+    with torch.no_grad():
+        grad = torch.func.grad(lambda t: Cube.apply(t, 10.0).sum())(X)
+    assert torch.allclose(grad, 30 * X**2)

@@ -68,7 +68,9 @@ class GroupedMLP(nn.Module):
         """All networks at once."""
         last = len(self.weights) - 1
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            if self.groups == 1:
+            if self.groups == 1 and x.ndim == 2:
+                x = torch.addmm(bias, x, weight.squeeze(0))
+            elif self.groups == 1:
                 x = nn.functional.linear(x, weight.squeeze(0).mT, bias.squeeze(0))
             else:
                 x = torch.einsum("...gi,gio->...go", x, weight) + bias

@@ -145,7 +145,7 @@ class Response(Psi):
         if self.name == "full":
             return self._full_start(gains.squeeze(-1)) + self._full(c)
         psi = self._psi(c)
-        return gains * (1 + psi) if self.multiplicative else gains + psi
+        return torch.addcmul(gains, gains, psi) if self.multiplicative else gains + psi
 
     def _psi(self, c: Tensor) -> Tensor:
         """The network on (..., B, d), in the layout that it needs, and back."""

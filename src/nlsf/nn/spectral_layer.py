@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor, nn
 
@@ -68,14 +70,20 @@ class SpectralLayer(nn.Module):
     ) -> Decomposition:
         """The signal seen through the layer's bands; arguments as in ``forward``."""
         projector = self.projector(x, *graph, spectrum=spectrum)
-        # Half precision would round the small bands away, and mixed dtypes do not add up.
-        with torch.autocast(x.device.type, enabled=False):
+        with _full_precision(x.device):
             return projector.decompose(x, check_finite=False)
 
     def analyze(self, parts: Decomposition) -> Tensor:
         """The invariant norms (..., B, d)."""
-        with torch.autocast(parts.projector.dimension.device.type, enabled=False):
+        with _full_precision(parts.projector.dimension.device):
             return analyze(parts, p=self.norm, normalize=self.normalize)
+
+
+def _full_precision(device: torch.device) -> AbstractContextManager[object]:
+    """No autocast: half precision would round the small bands away, and dtypes would not add up."""
+    # The context takes longer than a small product, also where it changes nothing.
+    on = torch.is_autocast_enabled(device.type)
+    return torch.autocast(device.type, enabled=False) if on else nullcontext()
 
 
 def require_real(y: Tensor) -> Tensor:

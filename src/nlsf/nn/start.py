@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import torch
@@ -51,11 +52,16 @@ class Start:
         return start if isinstance(start, Start) else cls(start)
 
     def gains(self, frequencies: Tensor) -> Tensor:
-        """The gain of bands with these mean frequencies: same shape."""
+        """The gain of bands with these mean frequencies: same shape, and not to be written to."""
+        if _is_fixed(frequencies):
+            return _known_gains(self, frequencies, frequencies._version)
+        return self._gains(frequencies)
+
+    def _gains(self, frequencies: Tensor) -> Tensor:
         if self.name == "heat":
             gain = torch.exp(-self.t * frequencies)
         elif self.name == "ppr":
-            gain = 1 / (1 + self.t * frequencies)
+            gain = torch.reciprocal(1 + self.t * frequencies)
         elif self.name == "high-pass":
             gain = self.t * frequencies / (1 + self.t * frequencies)
         elif self.name == "walk":
@@ -65,3 +71,17 @@ class Start:
         else:
             return torch.zeros_like(frequencies)
         return gain.clamp(min=self.floor)
+
+
+def _is_fixed(frequencies: Tensor) -> bool:
+    """Whether what is computed of them now is good for every later call."""
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return False
+    inference = frequencies.is_inference() or torch.is_inference_mode_enabled()
+    return not (frequencies.requires_grad or inference)
+
+
+@lru_cache(maxsize=64)
+def _known_gains(start: Start, frequencies: Tensor, version: int) -> Tensor:
+    """The gains of one tensor, told from others by its identity: every training step asks again."""
+    return start._gains(frequencies)

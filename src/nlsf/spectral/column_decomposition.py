@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nlsf.spectral.decomposition import Decomposition
-from nlsf.spectral.norms import energy
+from nlsf.spectral.norms import column_energy, energy
 from nlsf.spectral.thin import thin_product
 from nlsf.spectral.vmapped import holds_everywhere
 
@@ -31,6 +31,7 @@ class ColumnDecomposition(Decomposition):
         coefficients: (..., k, d), :math:`V^* X` for the explicit columns.
         remainder: (..., N, d), the projection on the implicit band, if it is at hand.
         rest_energy: (..., 1, d), its squared norms, if they are at hand.
+        total: (..., 1, d), the squared norms of the signal on all nodes, where it is here at some.
         prepared: whether the projector synthesises some nodes only, of a signal on more.
     """
 
@@ -43,6 +44,7 @@ class ColumnDecomposition(Decomposition):
         coefficients: Tensor,
         remainder: Tensor | None = None,
         rest_energy: Tensor | None = None,
+        total: Tensor | None = None,
         *,
         prepared: bool = False,
     ) -> None:
@@ -51,6 +53,7 @@ class ColumnDecomposition(Decomposition):
             self.signal = signal
         self.coefficients = coefficients
         self.rest_energy = rest_energy
+        self.total = total
         self.known_remainder = remainder
         self.prepared = prepared
 
@@ -70,27 +73,33 @@ class ColumnDecomposition(Decomposition):
 
     def energies(self) -> Tensor:
         """Squared norms (..., B, d): sums of squared coefficients over the columns of each band."""
-        energies = self.projector.band_sums(energy(self.coefficients))
         if self.projector.rest is None:
-            return energies
-        rest = self._rest_energy(energies.sum(-2, keepdim=True))
-        return energies.index_add(-2, self.projector.rest_index, rest)
+            return self._explicit
+        return self._explicit.index_add(-2, self.projector.rest_index, self._rest_energy())
 
-    def _rest_energy(self, explicit: Tensor) -> Tensor:
-        """The implicit band's energy (..., 1, d): by Pythagoras where that is accurate.
+    def _rest_energy(self) -> Tensor:
+        """The implicit band's energy (..., 1, d): by Pythagoras where that is accurate."""
+        if self.rest_energy is not None:
+            return self.rest_energy
+        if self.known_remainder is None and self.inferred is not None:
+            return self.inferred
+        return column_energy(self.remainder)
+
+    @cached_property
+    def _explicit(self) -> Tensor:
+        """The energies (..., B, d) of the explicit bands, and 0 for the implicit one."""
+        return self.projector.band_sums(energy(self.coefficients))
+
+    @cached_property
+    def inferred(self) -> Tensor | None:
+        """The implicit band's energy (..., 1, d) by Pythagoras; ``None`` where that is inaccurate.
 
         The difference of two nearly equal energies has no digits left. Where less than a thousandth
         is left to the implicit band, its norm is computed from the remainder (docs/decisions.md).
         """
-        if self.rest_energy is not None:
-            return self.rest_energy
-        if self.known_remainder is None:
-            # One pass, where squares and their sum would be two.
-            total = torch.linalg.vector_norm(self.signal, dim=-2, keepdim=True).square()
-            rest: Tensor = total - explicit
-            if holds_everywhere(rest > PYTHAGORAS * total):
-                return rest
-        return energy(self.remainder).sum(-2, keepdim=True)
+        total = column_energy(self.signal) if self.total is None else self.total
+        rest = total - self._explicit.sum(-2, keepdim=True)
+        return rest if holds_everywhere(rest > PYTHAGORAS * total) else None
 
     def weighted(self, gain: Tensor) -> Tensor:
         """The diagonal synthesis with gains (..., B, d): (..., N, d), by one thin product."""
@@ -99,7 +108,7 @@ class ColumnDecomposition(Decomposition):
         if projector.rest is None:
             gained = self.coefficients * projector.spread(gain)
             return projector.restore(thin_product(projector.vectors, gained))
-        rest = gain[..., projector.rest, None, :]
+        rest = gain.narrow(-2, projector.rest, 1)
         if self.known_remainder is None:  # the rest is X minus the columns: fold it into them
             gained = self.coefficients * (projector.spread(gain) - rest)
             y = thin_product(projector.vectors, gained)

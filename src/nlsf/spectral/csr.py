@@ -1,8 +1,9 @@
-"""Sparse matrices by rows: `csr_tensor` for PyTorch, `diagonal_places`."""
+"""Sparse matrices by rows: `csr_tensor` for PyTorch, `csr_product`, `diagonal_places`."""
 
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from nlsf.errors import GraphError
 
-_LARGEST = 2**31 - 1
+LARGEST = 2**31 - 1
 """What the indices of PyTorch's sparse products can count to."""
 
 
@@ -23,10 +24,10 @@ def csr_tensor(matrix: sparse.csr_array, values: NDArray[Any] | None = None) -> 
     Raises:
         GraphError: for more entries than its indices can count.
     """
-    if matrix.nnz > _LARGEST:
+    if matrix.nnz > LARGEST:
         raise GraphError(
             f"The operator has {matrix.nnz:,} entries, and one process can multiply with at most "
-            f"{_LARGEST:,}: take a graph with fewer edges."
+            f"{LARGEST:,}: take a graph with fewer edges."
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "CSR support is in beta"
@@ -36,6 +37,26 @@ def csr_tensor(matrix: sparse.csr_array, values: NDArray[Any] | None = None) -> 
             torch.from_numpy(matrix.data if values is None else values),
             size=matrix.shape,
         )
+
+
+def csr_product(first: Tensor, column: Tensor, values: Tensor, x: Tensor) -> Tensor:
+    """The product of a CSR matrix with a dense one (columns, d), of which autograd knows nothing.
+
+    Args:
+        first: (rows + 1,), the first entry of each row, in the integers of ``column``.
+        column: (nnz,), the column of each entry.
+        values: (nnz,), the entries.
+        x: the dense matrix.
+    """
+    _hear_the_warning()
+    shape = (len(first) - 1, len(x))
+    return torch.sparse_csr_tensor(first, column, values, shape, check_invariants=False) @ x
+
+
+@cache
+def _hear_the_warning() -> None:
+    """Makes a first CSR tensor in silence: PyTorch warns of them once, and products are many."""
+    csr_tensor(sparse.csr_array((1, 1)))
 
 
 def diagonal_places(matrix: sparse.csr_array) -> NDArray[np.intp]:

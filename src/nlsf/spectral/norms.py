@@ -15,7 +15,7 @@ def power(base: Tensor, exponent: float) -> Tensor:
     if exponent == 1:
         return base
     zero = base == 0  # not "> 0": a NaN must stay one
-    base = base.masked_fill(zero, 1.0)
+    base = base + zero  # 1 in place of 0
     raised = base.sqrt() if exponent == 0.5 else base**exponent
     return raised.masked_fill(zero, 0.0)
 
@@ -25,10 +25,15 @@ def energy(x: Tensor) -> Tensor:
     return x.real.square() + x.imag.square() if x.is_complex() else x.square()
 
 
+def column_energy(x: Tensor) -> Tensor:
+    """The sum of |x|^2 over the rows of (..., N, d): (..., 1, d)."""
+    return energy(x).sum(-2, keepdim=True)
+
+
 def relative(norms: Tensor) -> Tensor:
     """Norms (..., B, d) as shares of the whole: divided by their root of squares over the bands."""
-    total = norms.square().sum(-2, keepdim=True)
-    return norms * total.masked_fill(total == 0, 1.0).rsqrt()
+    total = column_energy(norms)
+    return norms * (total + (total == 0)).rsqrt()
 
 
 def lp_norm(x: Tensor, p: float) -> Tensor:

@@ -12,7 +12,8 @@ class QuickFunction(torch.autograd.Function):
 
     PyTorch binds the arguments of a function with ``setup_context`` to their names by
     ``inspect`` at every call, which takes longer than a small product. Without default values and
-    outside of the transforms of `torch.func` nothing needs it.
+    outside of the transforms of `torch.func` nothing needs it; and without gradients nothing needs
+    more than ``forward``.
     """
 
     @classmethod
@@ -20,4 +21,6 @@ class QuickFunction(torch.autograd.Function):
         """The value of ``forward``, whose arguments are given by position."""
         if torch._C._are_functorch_transforms_active():
             return super().apply(*arguments)  # type: ignore[no-untyped-call]
+        if not torch.is_grad_enabled():
+            return cls.forward(*arguments)
         return super(torch.autograd.Function, cls).apply(*arguments)  # type: ignore[misc]

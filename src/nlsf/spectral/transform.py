@@ -108,6 +108,7 @@ def synthesize(
     if norms is None:
         norms = analyze(parts, p=p, normalize=normalize)
     scale = band_scale(norms, a, eps)
+    of_maps = scale.unsqueeze(-1) if isinstance(scale, Tensor) else scale
     n_bands, channels = norms.shape[-2:]
 
     if form == "diagonal":
@@ -115,15 +116,17 @@ def synthesize(
         return parts.weighted(r * scale)
     if form == "bandwise":
         _check_shape(r, (n_bands, channels, None), form)
-        return parts.mixed(r * scale.unsqueeze(-1))
+        return parts.mixed(r * of_maps)
     if form == "full":
         _check_shape(r, (n_bands * channels, None), form)
-        return parts.mixed(r.unflatten(-2, (n_bands, channels)) * scale.unsqueeze(-1))
+        return parts.mixed(r.unflatten(-2, (n_bands, channels)) * of_maps)
     raise SignalError(f"form must be 'diagonal', 'bandwise' or 'full', not {form!r}.")
 
 
-def band_scale(norms: Tensor, a: float, eps: float) -> Tensor:
+def band_scale(norms: Tensor, a: float, eps: float) -> Tensor | float:
     r"""The factors :math:`1 / (\|P_j X\|^a + e)` of the synthesis, in the shape of the norms.
+
+    For a = 0 they are all the same number, and that is what it returns.
 
     Raises:
         SignalError: a outside [0, 1], or eps that is not positive.
@@ -133,7 +136,7 @@ def band_scale(norms: Tensor, a: float, eps: float) -> Tensor:
     if not eps > 0:
         raise SignalError(f"eps must be positive, not {eps!r}.")
     if a == 0:  # 0^0 = 1
-        return torch.full_like(norms, 1 / (1 + eps))
+        return 1 / (1 + eps)
     return 1 / (power(norms, a) + eps)
 
 
