@@ -36,9 +36,9 @@ class Pattern:
         return torch.repeat_interleave(self.first.diff())
 
     @cached_property
-    def narrow(self) -> tuple[Tensor, Tensor]:
-        """``first`` and ``column`` in 32 bits, which are read in half the time."""
-        return self.first.int(), self.column.int()
+    def narrow(self) -> Pattern:
+        """The same in 32 bits, which are read in half the time."""
+        return Pattern(self.first.int(), self.column.int(), self.order.int(), self.shape)
 
     def transposed(self) -> Pattern:
         """The pattern of the transposed matrix."""
@@ -122,7 +122,7 @@ class SparseSignal:
     @property
     def moved(self) -> Tensor:
         """(nnz,), the values in the order of the transposed matrix."""
-        return self.values[self.pattern.order] if self._moved is None else self._moved
+        return _in_order(self.values, self.pattern.order) if self._moved is None else self._moved
 
     @cached_property
     def symmetric(self) -> bool:
@@ -193,7 +193,7 @@ class _Product(QuickFunction):
     def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
         values, moved = ctx.saved_tensors
         if moved is None:
-            moved = values[..., ctx.pattern.order]
+            moved = _in_order(values, ctx.pattern.order)
         grad = _product(moved, values, grads[0], ctx.transposed, ctx.pattern)
         return None, None, grad, None, None
 
@@ -243,21 +243,21 @@ def _multiply(values: Tensor, weight: Tensor, pattern: Pattern) -> Tensor:
         return weight.new_zeros(*leading, rows, d)
 
     if values.ndim == 1 and not leading:
-        return _multiply_one(values, weight, pattern)
+        return sparse_product(values, weight, pattern)
     weight = weight.reshape(members, columns, d)
     if values.ndim == 1 and members * d <= _NARROW:
         side_by_side = weight.movedim(0, 1).reshape(columns, members * d)
-        product = _multiply_one(values, side_by_side, pattern)
+        product = sparse_product(values, side_by_side, pattern)
         product = product.reshape(rows, members, d).movedim(1, 0)
     else:
         each = values.expand(*leading, -1).reshape(members, -1)
         pairs = zip(each, weight, strict=True)
-        product = torch.stack([_multiply_one(v, w, pattern) for v, w in pairs])
+        product = torch.stack([sparse_product(v, w, pattern) for v, w in pairs])
     return product.reshape(*leading, rows, d)
 
 
-def _multiply_one(values: Tensor, weight: Tensor, pattern: Pattern) -> Tensor:
-    """The product of values (nnz,) with a matrix (columns, d).
+def sparse_product(values: Tensor, weight: Tensor, pattern: Pattern) -> Tensor:
+    """The product of a matrix of these values (nnz,) with one (columns, d), without a gradient.
 
     A row of a product is a weighted sum of rows of the dense factor, which is what
     ``embedding_bag`` computes, on a CPU faster than a CSR product; but for few columns MKL's is
@@ -265,7 +265,7 @@ def _multiply_one(values: Tensor, weight: Tensor, pattern: Pattern) -> Tensor:
     """
     weight = weight.contiguous()  # the fast path of neither takes a transposed matrix
     if weight.shape[1] <= _FEW and _has_csr_product(values):
-        return csr_product(*pattern.narrow, values, weight)
+        return csr_product(pattern.narrow.first, pattern.narrow.column, values, weight)
     product: Tensor = torch.nn.functional.embedding_bag(
         pattern.column, weight, pattern.first[:-1], mode="sum", per_sample_weights=values
     )
@@ -277,6 +277,11 @@ def _has_csr_product(values: Tensor) -> bool:
     real = values.dtype in (torch.float32, torch.float64)
     here = values.device.type == "cpu" and torch.backends.mkl.is_available()
     return real and here and values.numel() <= LARGEST and not torch.compiler.is_compiling()
+
+
+def _in_order(values: Tensor, order: Tensor) -> Tensor:
+    """Values (..., nnz) in another order: a quarter of the time of values[..., order]."""
+    return values.index_select(-1, order)
 
 
 def row_ends(counts: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag, leaky_relu
 
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
-from nlsf.nn.sparse_signal import Pattern
+from nlsf.nn.sparse_signal import Pattern, sparse_product
 
 
 def edge_attention(
@@ -42,7 +42,7 @@ def edge_attention(
     # The leaky ReLU grows, so the largest score of a node is that of the largest t_j.
     with torch.no_grad():
         top = embedding_bag(pattern.column, other, pattern.first[:-1], mode="max")
-    row = pattern.row
+    row = pattern.narrow.row
     heads = [
         _Head.apply(s, t, m, v, pattern, transposed, row, slope)  # type: ignore[no-untyped-call]
         for s, t, m, v in zip(*(x.unbind(1) for x in (own, other, top, h)), strict=True)
@@ -65,12 +65,12 @@ class _Head(torch.autograd.Function):
         row: Tensor,
         slope: float,
     ) -> Tensor:
-        scores = s.index_select(0, row).add_(t.index_select(0, pattern.column))
+        scores = s.index_select(0, row).add_(t.index_select(0, pattern.narrow.column))
         largest = leaky_relu(s + top, slope).index_select(0, row)
         weights = leaky_relu(scores, slope).sub_(largest).exp_()
         # With a column of ones, one pass gives the sum of the weights too.
         with_ones = torch.cat([v, torch.ones_like(v[:, :1])], dim=1)
-        sums = _sums(pattern, weights, with_ones)
+        sums = sparse_product(weights, with_ones, pattern)
         total = sums[:, -1:]
         y = sums[:, :-1] / total
         ctx.pattern, ctx.transposed, ctx.slope = pattern, transposed, slope
@@ -81,25 +81,17 @@ class _Head(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
         weights, raw, with_ones, y, total = ctx.saved_tensors
-        pattern, transposed, order = ctx.pattern, ctx.transposed, ctx.pattern.order
+        pattern, transposed, order = ctx.pattern, ctx.transposed, ctx.pattern.narrow.order
         scaled = grads[0] / total
         # The gradient of score ij is alpha_ij (<g_i, v_j> - <g_i, y_i>).
         both = torch.cat([scaled, -(scaled * y).sum(1, keepdim=True)], dim=1)
         scores = _inner_products(pattern, both, with_ones).mul_(weights)
         scores = torch.ops.aten.leaky_relu_backward(scores, raw, ctx.slope, False)
         ones = torch.ones_like(total)
-        own = _sums(pattern, scores, ones).squeeze(1)
-        other = _sums(transposed, scores.index_select(0, order), ones).squeeze(1)
-        values = _sums(transposed, weights.index_select(0, order), scaled)
+        own = sparse_product(scores, ones, pattern).squeeze(1)
+        other = sparse_product(scores.index_select(0, order), ones, transposed).squeeze(1)
+        values = sparse_product(weights.index_select(0, order), scaled, transposed)
         return own, other, None, values, None, None, None, None
-
-
-def _sums(pattern: Pattern, weights: Tensor, h: Tensor) -> Tensor:
-    """The product of a sparse matrix (N, N) of these weights with h (N, c)."""
-    sums: Tensor = embedding_bag(
-        pattern.column, h, pattern.first[:-1], mode="sum", per_sample_weights=weights
-    )
-    return sums
 
 
 def _inner_products(pattern: Pattern, a: Tensor, b: Tensor) -> Tensor:
@@ -108,7 +100,7 @@ def _inner_products(pattern: Pattern, a: Tensor, b: Tensor) -> Tensor:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "CSR support is in beta"
         matrix = torch.sparse_csr_tensor(
-            pattern.first, pattern.column, none, pattern.shape, check_invariants=False
+            pattern.narrow.first, pattern.narrow.column, none, pattern.shape, check_invariants=False
         )
         products: Tensor = torch.sparse.sampled_addmm(matrix, a, b.T, beta=0.0).values()
     return products
