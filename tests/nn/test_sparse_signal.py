@@ -10,7 +10,7 @@ from torch.func import vmap
 from nlsf.errors import SignalError
 from nlsf.nn import NodeClassifier, sparse_signal
 from nlsf.nn.dropout import draw_masks, dropout_shapes
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.nn.sparse_signal import Pattern, SparseSignal
 from nlsf.spectral import DyadicBands, IndexBands
 from nlsf.testing.graphs import torus
 
@@ -142,23 +142,39 @@ def test_a_value_that_is_not_a_number_stays_one():
 def test_the_way_to_multiply_depends_on_the_number_of_columns(monkeypatch):
     if not torch.backends.mkl.is_available():
         pytest.skip("This PyTorch has no MKL, and multiplies in one way only.")
-    seen = []
-    known = sparse_signal.csr_product
+    made, asked = SparseSignal.of(dense()), []
+    known = Pattern.remembered_matrix
+    monkeypatch.setattr(Pattern, "remembered_matrix", lambda *args: asked.append(1) or known(*args))
 
-    def noted(*factors):
-        seen.append(factors[-1].shape[1])
-        return known(*factors)
+    def asks(product):
+        before = len(asked)
+        product()
+        return len(asked) > before
 
-    monkeypatch.setattr(sparse_signal, "csr_product", noted)
-    made = SparseSignal.of(dense())
-    for d in (1, 16, 17, 64):
-        torch.testing.assert_close(made @ random(6, d), dense() @ random(6, d))
-    many = random(3, 6, 5)  # side by side
-    torch.testing.assert_close(vmap(lambda w: made @ w)(many), dense() @ many)
-    assert seen == [1, 16, 15]
+    for d, few in {1: True, 16: True, 17: False, 64: False}.items():
+        weight = random(6, d)
+        assert asks(lambda w=weight: torch.testing.assert_close(made @ w, dense() @ w)) == few
+    many = random(3, 6, 5)
+    assert asks(lambda: torch.testing.assert_close(vmap(lambda w: made @ w)(many), dense() @ many))
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: False)
-    made @ random(6, 1)
-    assert seen == [1, 16, 15]
+    assert not asks(lambda: made @ random(6, 1))
+
+
+def test_fixed_values_make_one_matrix_and_others_one_a_product(monkeypatch):
+    if not torch.backends.mkl.is_available():
+        pytest.skip("This PyTorch has no MKL, and makes no matrix.")
+    made, kept = [], sparse_signal.csr_matrix
+    monkeypatch.setattr(sparse_signal, "csr_matrix", lambda *args: made.append(1) or kept(*args))
+    signal, weight = SparseSignal.of(dense()), random(6, 2).requires_grad_()
+    for _ in range(3):
+        (signal @ weight).sum().backward()
+    assert len(made) == 2  # it, and the transposed one
+    for factor in (2.0, 3.0):
+        other = signal.with_values(factor * signal.values)
+        torch.testing.assert_close(other @ weight, factor * dense() @ weight)
+    assert len(made) == 4
+    signal.values.mul_(2)
+    torch.testing.assert_close(signal @ weight, 2 * dense() @ weight)  # its memory is shared
 
 
 @pytest.mark.usefixtures("path")

@@ -1,4 +1,4 @@
-"""Sparse matrices by rows: `csr_tensor` for PyTorch, `csr_product`, `diagonal_places`."""
+"""Sparse matrices by rows: `csr_tensor` for PyTorch, `csr_matrix`, `diagonal_places`."""
 
 from __future__ import annotations
 
@@ -39,18 +39,17 @@ def csr_tensor(matrix: sparse.csr_array, values: NDArray[Any] | None = None) -> 
         )
 
 
-def csr_product(first: Tensor, column: Tensor, values: Tensor, x: Tensor) -> Tensor:
-    """The product of a CSR matrix with a dense one (columns, d), of which autograd knows nothing.
+def csr_matrix(first: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A CSR tensor that shares these parts of it, for products that autograd does not see.
 
     Args:
         first: (rows + 1,), the first entry of each row, in the integers of ``column``.
         column: (nnz,), the column of each entry.
         values: (nnz,), the entries.
-        x: the dense matrix.
+        shape: rows and columns.
     """
     _hear_the_warning()
-    shape = (len(first) - 1, len(x))
-    return torch.sparse_csr_tensor(first, column, values, shape, check_invariants=False) @ x
+    return torch.sparse_csr_tensor(first, column, values, shape, check_invariants=False)
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import torch
@@ -97,10 +96,5 @@ class _Head(torch.autograd.Function):
 def _inner_products(pattern: Pattern, a: Tensor, b: Tensor) -> Tensor:
     """The inner products of rows i of a and j of b, for all entries ij of the pattern: (nnz,)."""
     none = a.new_zeros(len(pattern.column))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # "CSR support is in beta"
-        matrix = torch.sparse_csr_tensor(
-            pattern.narrow.first, pattern.narrow.column, none, pattern.shape, check_invariants=False
-        )
-        products: Tensor = torch.sparse.sampled_addmm(matrix, a, b.T, beta=0.0).values()
+    products: Tensor = torch.sparse.sampled_addmm(pattern.matrix(none), a, b.T, beta=0.0).values()
     return products
