@@ -76,13 +76,15 @@ def diagonal_blocks(matrix: SparseSignal, node: Tensor, inside: Tensor) -> Spars
 
 
 def _rows(values: Tensor, pattern: Pattern, node: Tensor, inside: Tensor) -> tuple[Tensor, Pattern]:
-    counts = pattern.first.diff()[node] * inside
+    # index_select takes a fraction of the time of an index in brackets.
+    counts = pattern.first.diff().index_select(0, node) * inside
     first = row_ends(counts)
     row = torch.repeat_interleave(counts)
     # Entries of a block follow each other, before and after: they all move by the same number,
     # those of the transposed matrix too.
-    moved = (pattern.first[node] - first[:-1])[row]
-    entry = torch.arange(len(row)).to(row) + moved
-    column = pattern.column[entry] + (torch.arange(len(node)).to(node) - node)[row]
-    order = pattern.order[entry] - moved
-    return values[entry], Pattern(first, column, order, (len(node), len(node)))
+    moved = (pattern.first.index_select(0, node) - first[:-1]).index_select(0, row)
+    entry = torch.arange(len(row)).to(row).add_(moved)
+    shift = torch.arange(len(node)).to(node) - node
+    column = pattern.column.index_select(0, entry).add_(shift.index_select(0, row))
+    order = pattern.order.index_select(0, entry).sub_(moved)
+    return values.index_select(0, entry), Pattern(first, column, order, (len(node), len(node)))
