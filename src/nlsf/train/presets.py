@@ -48,6 +48,9 @@ _GRAPHS: Table = {
     "warmup": 10,
 }
 
+# A graph has few nodes and they few labels: no feature of a peer is to be spared.
+_GRAPH_MODEL: Table = {"input_dropout": 0.0, "dropout": 0.3}
+
 _HOMOPHILOUS: Table = {
     **_NODES,
     "model": {
@@ -126,18 +129,18 @@ PRESETS: dict[str, Table] = {
     "graphs": {
         "training": _GRAPHS,
         "features": {"constant": True, "degree": "scaled"},
-        "model": {"dropout": 0.3},
+        "model": _GRAPH_MODEL,
     },
     # Measured attributes have units: bring them to one scale.
     "attributed": {
         "training": _GRAPHS,
         "features": {"zscore": True, "constant": True, "degree": "scaled"},
-        "model": {"dropout": 0.3},
+        "model": _GRAPH_MODEL,
     },
     "unattributed": {
         "training": _GRAPHS,
         "features": {"constant": True, "degree": "binned"},
-        "model": {"dropout": 0.3},
+        "model": _GRAPH_MODEL,
     },
     "signals": {
         "training": {
