@@ -283,8 +283,9 @@ def main():
     if not options.table:
         for name in options.data:
             if name not in stored():
+                rows = measure(name)
                 with ROWS.open("a") as file:
-                    file.writelines(json.dumps(row) + "\n" for row in measure(name))
+                    file.writelines(json.dumps(row) + "\n" for row in rows)
     table()
 
 
