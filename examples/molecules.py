@@ -1,7 +1,9 @@
 """Molecules: a graph each, one label each. The set of your own, from PyTorch Geometric objects.
 
-Made-up ones stand for yours: rings of six atoms, or chains of as many, with side groups; the class
-is whether there is a ring. With files at hand, `train("MUTAG")` is all that it takes.
+Made-up ones stand for yours: decalin (two rings of six that share a bond) or bicyclopentyl (two
+rings of five with a bond between them), with side groups. Both have ten atoms of the same degrees,
+so that features cannot tell them apart; bare, without side groups, message passing cannot either.
+With files at hand, `train("MUTAG")` is all that it takes.
 """
 
 import random
@@ -13,19 +15,22 @@ from nlsf.data import from_pyg
 from nlsf.train import train
 
 ATOMS = "CNO"
+RING = [(i, (i + 1) % 10) for i in range(10)]
+DECALIN = [*RING, (0, 5)]
+BICYCLOPENTYL = [bond for bond in RING if bond not in ((4, 5), (9, 0))] + [(0, 4), (5, 9), (0, 5)]
 
 
-def molecule(ring, rng):
-    bonds = [(i, i + 1) for i in range(5)] + ([(5, 0)] if ring else [])
-    kinds = [0] * 6
-    for _ in range(rng.randint(3, 8)):  # side groups: an atom joined to one that is there
+def molecule(decalin, rng):
+    bonds = list(DECALIN if decalin else BICYCLOPENTYL)
+    kinds = [0] * 10
+    for _ in range(rng.randint(1, 4)):  # side groups: an atom joined to one that is there
         bonds.append((rng.randrange(len(kinds)), len(kinds)))
         kinds.append(rng.randrange(len(ATOMS)))
     start, end = torch.tensor(bonds).T
     return Data(
         x=torch.eye(len(ATOMS))[kinds],
         edge_index=torch.stack([torch.cat([start, end]), torch.cat([end, start])]),
-        y=torch.tensor([int(ring)]),
+        y=torch.tensor([int(decalin)]),
     )
 
 
