@@ -207,10 +207,9 @@ class _Product(QuickFunction):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
         values, moved = ctx.saved_tensors
-        back = None if moved is None else values
-        if moved is None:
-            moved = _in_order(values, ctx.pattern.order)
-        grad = _product(moved, back, grads[0], ctx.transposed, ctx.pattern)
+        if moved is None:  # the values do not come again, nor do they in another order
+            moved, values = _in_order(values, ctx.pattern.order), None
+        grad = _product(moved, values, grads[0], ctx.transposed, ctx.pattern)
         return None, None, grad, None, None
 
     @staticmethod

@@ -48,7 +48,7 @@ _GRAPHS: Table = {
     "warmup": 10,
 }
 
-# A graph has few nodes and they few labels: no feature of a peer is to be spared.
+# Peers of graphs lose accuracy by an input dropout, which is for nodes (docs/accuracy.md).
 _GRAPH_MODEL: Table = {"input_dropout": 0.0, "dropout": 0.3}
 
 _HOMOPHILOUS: Table = {
