@@ -7,6 +7,7 @@ An epoch is forward, backward, Adam's step, and the validation examples. Every c
 loop over one model of 64 hidden channels in one process on one thread; candidates take turns of a
 few epochs, the table shows medians of processor time. A turn is of more than one epoch because
 training is: the first epoch after another candidate's finds the processor's caches full of theirs.
+A table of its own has the medians of these first epochs.
 
 - ours: attention between an index branch on L and a value branch on N. "MLP" encodes all nodes in
   every step, "polynomial" too, with polynomial bands of order 16 everywhere; "rows" has a linear
@@ -16,7 +17,7 @@ training is: the first epoch after another candidate's finds the processor's cac
 - PyG: layers of PyTorch Geometric on dense features, normalisation cached where a layer can.
 - strong: the same with sparse features and one CSR matrix, built once (`nlsf.nn.baselines`).
 
-The second table is the time until a model first has the validation accuracy that PyTorch
+The last table is the time until a model first has the validation accuracy that PyTorch
 Geometric's GCN has at its best, with all preparation: normalisation there, eigendecompositions
 here, computed and not read from a cache.
 """
@@ -191,7 +192,7 @@ def clear_memory_of_spectra():
 def measure(name):
     """Rows of one data set."""
     setting = Setting(name)
-    loops, rows, taken, alone = {}, {}, {}, {}
+    loops, rows, turns, alone = {}, {}, {}, {}
     for label, build in CANDIDATES.items():
         torch.manual_seed(0)
         try:
@@ -207,12 +208,18 @@ def measure(name):
         for label, loop in loops.items():
             if number > 1 and alone[label] > SLOW:
                 continue
+            turns.setdefault(label, []).append([])
             for _ in range(TURN if TURN * alone[label] < 1 else 1):
                 start = time.process_time()
                 loop.epoch()
-                taken.setdefault(label, []).append(time.process_time() - start)
-    for label, values in taken.items():
-        rows[label] = {"data": name, "candidate": label, "epoch": statistics.median(values)}
+                turns[label][-1].append(time.process_time() - start)
+    for label, taken in turns.items():
+        rows[label] = {
+            "data": name,
+            "candidate": label,
+            "epoch": statistics.median(seconds for turn in taken for seconds in turn),
+            "first": statistics.median(turn[0] for turn in taken),
+        }
     del loops
     if name not in EPOCHS_ONLY:
         goal = until(setting, "PyG GCN", None)
@@ -252,14 +259,16 @@ def stored():
 def table():
     found = stored()
     sets = [name for name in SETS if name in found]
-    print(f"| epoch, ms | {' | '.join(sets)} |")
-    print(f"|---|{'---:|' * len(sets)}")
-    for label in CANDIDATES:
-        cells = [found[name].get(label, {}).get("epoch") for name in sets]
-        shown = " | ".join("" if c is None else f"{1e3 * c:.1f}" for c in cells)
-        print(f"| {label} | {shown} |")
+    for title, key in (("epoch, ms", "epoch"), ("first epoch of a turn, ms", "first")):
+        print(f"| {title} | {' | '.join(sets)} |")
+        print(f"|---|{'---:|' * len(sets)}")
+        for label in CANDIDATES:
+            cells = [found[name].get(label, {}).get(key) for name in sets]
+            shown = " | ".join("" if c is None else f"{1e3 * c:.1f}" for c in cells)
+            print(f"| {label} | {shown} |")
+        print()
     sets = [name for name in sets if name not in EPOCHS_ONLY]
-    print(f"\n| until GCN's best validation accuracy, s | {' | '.join(sets)} |")
+    print(f"| until GCN's best validation accuracy, s | {' | '.join(sets)} |")
     print(f"|---|{'---:|' * len(sets)}")
     for label in ("PyG GCN", *(f"ours, {kind}" for kind in OURS)):
         shown = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
@@ -73,33 +73,34 @@ class ColumnDecomposition(Decomposition):
 
     def energies(self) -> Tensor:
         """Squared norms (..., B, d): sums of squared coefficients over the columns of each band."""
-        if self.projector.rest is None:
-            return self._explicit
-        return self._explicit.index_add(-2, self.projector.rest_index, self._rest_energy())
-
-    def _rest_energy(self) -> Tensor:
-        """The implicit band's energy (..., 1, d): by Pythagoras where that is accurate."""
-        if self.rest_energy is not None:
-            return self.rest_energy
-        if self.known_remainder is None and self.inferred is not None:
-            return self.inferred
-        return column_energy(self.remainder)
-
-    @cached_property
-    def _explicit(self) -> Tensor:
-        """The energies (..., B, d) of the explicit bands, and 0 for the implicit one."""
-        return self.projector.band_sums(energy(self.coefficients))
+        projector, rest = self.projector, self.rest_energy
+        if projector.rest is not None and rest is None:
+            if self.known_remainder is None and self.inferred is not None:
+                return self.inferred
+            rest = column_energy(self.remainder)
+        explicit = projector.band_sums(energy(self.coefficients))
+        return explicit if rest is None else explicit.index_add(-2, projector.rest_index, rest)
 
     @cached_property
     def inferred(self) -> Tensor | None:
-        """The implicit band's energy (..., 1, d) by Pythagoras; ``None`` where that is inaccurate.
+        """All energies (..., B, d), by Pythagoras; ``None`` where that is inaccurate.
 
-        The difference of two nearly equal energies has no digits left. Where less than a thousandth
-        is left to the implicit band, its norm is computed from the remainder (docs/decisions.md).
+        The implicit band has what the explicit ones leave of the signal's energy. The difference of
+        two nearly equal energies has no digits left: where less than a thousandth is left, the norm
+        is computed from the remainder (docs/decisions.md).
         """
+        projector = self.projector
+        assert projector.rest is not None
         total = column_energy(self.signal) if self.total is None else self.total
-        rest = total - self._explicit.sum(-2, keepdim=True)
-        return rest if holds_everywhere(rest > PYTHAGORAS * total) else None
+        taken = thin_product(self._balance, energy(self.coefficients))
+        energies = taken.index_add(-2, projector.rest_index, total)
+        rest = energies.narrow(-2, projector.rest, 1)
+        return energies if holds_everywhere(rest > PYTHAGORAS * total) else None
+
+    @property
+    def _balance(self) -> Tensor:
+        """(B, k); a batch has none, because its remainder is always at hand."""
+        return cast("Projector", self.projector).balance
 
     def weighted(self, gain: Tensor) -> Tensor:
         """The diagonal synthesis with gains (..., B, d): (..., N, d), by one thin product."""
@@ -110,7 +111,7 @@ class ColumnDecomposition(Decomposition):
             return projector.restore(thin_product(projector.vectors, gained))
         rest = gain.narrow(-2, projector.rest, 1)
         if self.known_remainder is None:  # the rest is X minus the columns: fold it into them
-            gained = self.coefficients * (projector.spread(gain) - rest)
+            gained = self.coefficients * thin_product(self._balance.mT.to(gain), gain)
             y = thin_product(projector.vectors, gained)
             return projector.restore(torch.addcmul(y, self.signal, rest))
         y = thin_product(projector.vectors, self.coefficients * projector.spread(gain))

@@ -83,6 +83,10 @@ class Projector(OneGraph):
         self.vectors = spectrum.vectors[:, columns].contiguous()  # (N, k), grouped by band
         self.rest_index = torch.tensor([rest] if rest is not None else [], dtype=torch.int64)
         self.rest_index = self.rest_index.to(self.vectors.device)
+        # What a column's energy adds to each band: (B, k), one number of each band for each column.
+        self.balance = torch.nn.functional.one_hot(self.band, n_bands).T.to(self.vectors.real)
+        if rest is not None:
+            self.balance[rest] = -1.0  # the implicit band has what the columns leave
 
     @property
     def num_nodes(self) -> int:
@@ -101,6 +105,7 @@ class Projector(OneGraph):
         moved = copy.copy(self)
         moved.spectrum = self.spectrum.to(dtype=dtype, device=device)
         moved.vectors = self.vectors.to(moved.spectrum.vectors)
+        moved.balance = self.balance.to(moved.vectors.real)
         for name in ("dimension", "frequencies", "band", "rest_index"):
             setattr(moved, name, getattr(self, name).to(device=device))
         return moved
