@@ -116,7 +116,22 @@ def _counted(n: int, j: int, d: int, response: str, hidden: int) -> tuple[int, i
     with torch.no_grad(), FlopCounterMode(display=False) as whole:
         layer.filter(layer.decompose(x, spectrum=projector))
     of_network = network.get_total_flops()
-    return whole.get_total_flops() - of_network, of_network
+    sums = _sums_over_bands(projector, d, response)
+    return whole.get_total_flops() - of_network - sums, of_network
+
+
+def _sums_over_bands(projector: Projector, d: int, response: str) -> int:
+    """Additions over the columns of each band, and their transpose in the diagonal synthesis.
+
+    They are computed as products with a matrix (J + 1) x J of zeros and ones, and left out where
+    products are counted. With J < N they are never more than the products with eigenvectors.
+    """
+    bands, columns = projector.balance.shape
+    with FlopCounterMode(display=False) as counted:
+        projector.balance @ torch.ones(columns, d)
+        if response == "diagonal":
+            projector.balance.mT @ torch.ones(bands, d)
+    return int(counted.get_total_flops())
 
 
 def _path_spectrum(n: int, k: int) -> Spectrum:
