@@ -4,10 +4,11 @@
     python benchmarks/train_epoch.py --table        print the tables of the rows at hand
 
 An epoch is forward, backward, Adam's step, and the validation examples. Every candidate is a plain
-loop over one model of 64 hidden channels in one process on one thread; candidates take turns of a
-few epochs, the table shows medians of processor time. A turn is of more than one epoch because
-training is: the first epoch after another candidate's finds the processor's caches full of theirs.
-A table of its own has the medians of these first epochs.
+loop over one model in one process on one thread, of 64 hidden channels; but ours with a linear
+encoder ("rows", "leading") has no hidden layer, and filters one channel a class. Candidates take
+turns of a few epochs, the table shows medians of processor time. A turn is of more than one epoch
+because training is: the first epoch after another candidate's finds the processor's caches full of
+theirs. A table of its own has the medians of these first epochs.
 
 - ours: attention between an index branch on L and a value branch on N. "MLP" encodes all nodes in
   every step, "polynomial" too, with polynomial bands of order 16 everywhere; "rows" has a linear

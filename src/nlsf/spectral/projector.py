@@ -83,7 +83,7 @@ class Projector(OneGraph):
         self.vectors = spectrum.vectors[:, columns].contiguous()  # (N, k), grouped by band
         self.rest_index = torch.tensor([rest] if rest is not None else [], dtype=torch.int64)
         self.rest_index = self.rest_index.to(self.vectors.device)
-        # What a column's energy adds to each band: (B, k), one number of each band for each column.
+        # (B, k): what the energy of each column adds to that of each band.
         self.balance = torch.nn.functional.one_hot(self.band, n_bands).T.to(self.vectors.real)
         if rest is not None:
             self.balance[rest] = -1.0  # the implicit band has what the columns leave
