@@ -41,7 +41,7 @@ from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 """,
     "A new data set": """
 from collections.abc import Sequence

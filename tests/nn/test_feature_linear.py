@@ -2,7 +2,7 @@ import torch
 
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 def test_sparse_features_give_what_dense_ones_give():

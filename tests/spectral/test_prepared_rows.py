@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from nlsf.errors import SignalError
-from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.spectral import (
     DyadicBands,
     IndexBands,
@@ -15,6 +14,7 @@ from nlsf.spectral import (
     partial_eigh,
     projector_of,
 )
+from nlsf.spectral.sparse_signal import SparseSignal
 from nlsf.testing.graphs import complete, disjoint, path, star, torus
 
 F64 = torch.float64

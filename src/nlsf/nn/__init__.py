@@ -34,10 +34,10 @@ from nlsf.nn.pooling_nlsf import PoolingNLSF
 from nlsf.nn.psi import Psi, register_response
 from nlsf.nn.readout import Readout
 from nlsf.nn.response import Response
-from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.spectra import forget_spectra
 from nlsf.nn.stack import InvariantNorm, NLSFStack
 from nlsf.nn.start import Start
+from nlsf.spectral.sparse_signal import SparseSignal
 
 __all__ = [
     "Dropout",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import SignalError
-from nlsf.nn.sparse_signal import Pattern, SparseSignal, row_ends
+from nlsf.spectral.sparse_signal import Pattern, SparseSignal, row_ends
 
 
 class BlockSignal(SparseSignal):

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from nlsf.nn.feature_linear import FeatureLinear
 from nlsf.nn.psi import ResponseName, make_response
 from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import SpectralLayer
@@ -96,7 +97,7 @@ class NodeNLSF(SpectralLayer):
             "full": self.n_bands * out_channels,
         }[form]
         needs_map = form == "full" or filtered != out_channels
-        self.lin = nn.Linear(filtered, out_channels, bias=False) if needs_map else nn.Identity()
+        self.lin = FeatureLinear(filtered, out_channels, bias=False) if needs_map else nn.Identity()
 
     def reset_parameters(self) -> None:
         """Back to the start."""
@@ -131,7 +132,8 @@ class NodeNLSF(SpectralLayer):
             # [Q_1, ..., Q_B] (R W): the product of R and W is small, and then d' channels are
             # synthesised in place of B d'.
             return self._synthesis(self.lin(r), norms, parts)
-        return self._mapped(self._synthesis(r, norms, parts))
+        weight = self.lin.weight.mT if isinstance(self.lin, nn.Linear) else None
+        return self._synthesis(r, norms, parts, weight)
 
     def respond_nodes(self, batch: NodeBatch) -> Tensor:
         """The same for the nodes (n, out_channels) of prepared graphs; diagonal form only."""
@@ -139,13 +141,7 @@ class NodeNLSF(SpectralLayer):
         gain = r * band_scale(batch.norms, self.a, self.eps)
         # Nodes that pad belong to one graph more, whose gains are 0.
         gain = torch.cat([gain, torch.zeros_like(gain[:1])])
-        return self._mapped(segment_filter(batch.projections, gain, batch.graph))
-
-    def _mapped(self, y: Tensor) -> Tensor:
-        """The linear map at the end; of a complex signal, a real map of both parts."""
-        if y.is_complex() and isinstance(self.lin, nn.Linear):
-            return torch.complex(self.lin(y.real), self.lin(y.imag))
-        mapped: Tensor = self.lin(y)
+        mapped: Tensor = self.lin(segment_filter(batch.projections, gain, batch.graph))
         return mapped
 
     def filter(self, parts: Decomposition) -> Tensor:
@@ -158,8 +154,11 @@ class NodeNLSF(SpectralLayer):
         norms = self.analyze(parts)
         return norms, self.response(norms, self.gains(parts.projector))
 
-    def _synthesis(self, r: Tensor, norms: Tensor, parts: Decomposition) -> Tensor:
-        return synthesize(r, parts, form=self.response.form, a=self.a, eps=self.eps, norms=norms)
+    def _synthesis(
+        self, r: Tensor, norms: Tensor, parts: Decomposition, weight: Tensor | None = None
+    ) -> Tensor:
+        form, a, eps = self.response.form, self.a, self.eps
+        return synthesize(r, parts, form=form, a=a, eps=eps, norms=norms, weight=weight)
 
     def gains(self, projector: BandProjector) -> Tensor:
         """The gain (..., B) of each band at the start."""

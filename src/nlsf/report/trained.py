@@ -14,7 +14,6 @@ from nlsf.data.dataset import Dataset, Split
 from nlsf.data.split_file import digest
 from nlsf.errors import DataError
 from nlsf.nn.models import NodeClassifier
-from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.report.observe import Observations, observe
 from nlsf.report.record import RunRecord
@@ -31,6 +30,7 @@ from nlsf.spectral import (
 )
 from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.shift import ShiftOperator
+from nlsf.spectral.sparse_signal import SparseSignal
 from nlsf.train.inputs import GraphBatches, Inputs, Signals, WholeGraph
 from nlsf.train.inputs_for import inputs_for, spectral_branches
 from nlsf.train.job import Job, fingerprint

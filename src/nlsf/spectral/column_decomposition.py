@@ -106,16 +106,32 @@ class ColumnDecomposition(Decomposition):
         """The diagonal synthesis with gains (..., B, d): (..., N, d), by one thin product."""
         projector = self.projector
         gain = gain.to(self.coefficients.dtype)
-        if projector.rest is None:
-            gained = self.coefficients * projector.spread(gain)
-            return projector.restore(thin_product(projector.vectors, gained))
-        rest = gain.narrow(-2, projector.rest, 1)
-        if self.known_remainder is None:  # the rest is X minus the columns: fold it into them
-            gained = self.coefficients * thin_product(self._balance.mT.to(gain), gain)
-            y = thin_product(projector.vectors, gained)
-            return projector.restore(torch.addcmul(y, self.signal, rest))
-        y = thin_product(projector.vectors, self.coefficients * projector.spread(gain))
-        return projector.restore(torch.addcmul(y, self.remainder, rest))
+        y = thin_product(projector.vectors, self.coefficients * self._column_gains(gain))
+        if projector.rest is not None:
+            y = torch.addcmul(y, self._left, gain.narrow(-2, projector.rest, 1))
+        return projector.restore(y)
+
+    def mapped(self, gain: Tensor, weight: Tensor) -> Tensor:
+        """The same and a map (d, d') after it; a narrow one goes first, through the projections."""
+        if self.coefficients.ndim > 2 or weight.shape[1] >= weight.shape[0]:
+            return super().mapped(gain, weight)
+        projector = self.projector
+        gain, weight = gain.to(self.coefficients.dtype), weight.to(self.coefficients.dtype)
+        y = thin_product(projector.vectors, (self.coefficients * self._column_gains(gain)) @ weight)
+        if projector.rest is not None:
+            y = y + self._left @ (gain[projector.rest].unsqueeze(-1) * weight)
+        return projector.restore(y)
+
+    def _column_gains(self, gain: Tensor) -> Tensor:
+        """(..., k, d), what each column is multiplied by, if `_left` has the gain of the rest."""
+        if self.projector.rest is None or self.known_remainder is not None:
+            return self.projector.spread(gain)
+        return thin_product(self._balance.mT.to(gain), gain)
+
+    @property
+    def _left(self) -> Tensor:
+        """The remainder; or the signal, where columns subtract from it what is theirs."""
+        return self.signal if self.known_remainder is None else self.known_remainder
 
     def mixed(self, r: Tensor) -> Tensor:
         """The synthesis with a matrix for every band, (..., B, d, d'): (..., N, d')."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from nlsf.spectral.bands import Bands
+from nlsf.spectral.norms import power
 
 
 class BandProjector(Protocol):
@@ -70,6 +71,10 @@ class Decomposition(ABC):
         For exact projections it is :math:`\|P_j x\|^2`. The energies are not negative.
         """
 
+    def norms(self) -> Tensor:
+        """(..., B, d), the roots of the energies; the gradient of a zero norm is 0."""
+        return power(self.energies(), 0.5)
+
     @abstractmethod
     def weighted(self, gain: Tensor) -> Tensor:
         r"""The diagonal synthesis :math:`\sum_j g_j \odot P_j X`.
@@ -80,6 +85,19 @@ class Decomposition(ABC):
         Returns:
             (..., N, d), in the layout in which the signal came.
         """
+
+    def mapped(self, gain: Tensor, weight: Tensor) -> Tensor:
+        r"""The diagonal synthesis and a linear map after it, :math:`\sum_j (g_j \odot P_j X) W`.
+
+        Args:
+            gain: (..., B, d).
+            weight: W, (d, d').
+
+        Returns:
+            (..., N, d'), in the layout in which the signal came.
+        """
+        y = self.weighted(gain)
+        return y @ weight.to(y.dtype)
 
     @abstractmethod
     def mixed(self, r: Tensor) -> Tensor:

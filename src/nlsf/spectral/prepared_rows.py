@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import cached_property
 
 from torch import Tensor
 
 from nlsf.spectral.column_decomposition import ColumnDecomposition
+from nlsf.spectral.fixed_decomposition import FixedDecomposition
 from nlsf.spectral.norms import column_energy
 from nlsf.spectral.projector import Projector
+from nlsf.spectral.sparse_signal import SparseSignal
 from nlsf.spectral.thin import thin_product
-
-
-class Multiplies(Protocol):
-    """A fixed signal (N, F) in a form whose products with maps (F, d) are cheap."""
-
-    def __matmul__(self, weight: Tensor) -> Tensor: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +38,7 @@ class PreparedRows:
             or ``None`` where no band is implicit.
         nodes: (R,), which nodes of the graph they are.
         sparse: the whole signal, where most of it is zero.
+        settled: whether these rows come in every step, so that more preparation pays.
     """
 
     projector: Projector
@@ -50,11 +47,12 @@ class PreparedRows:
     remainder: Tensor
     gram: Tensor | None
     nodes: Tensor
-    sparse: Multiplies | None = None
+    sparse: SparseSignal | None = None
+    settled: bool = True
 
     @classmethod
     def of(
-        cls, x: Tensor, projector: Projector, rows: Tensor, sparse: Multiplies | None = None
+        cls, x: Tensor, projector: Projector, rows: Tensor, sparse: SparseSignal | None = None
     ) -> PreparedRows:
         """Prepares a signal for these nodes.
 
@@ -84,6 +82,7 @@ class PreparedRows:
             signal=self.signal[index],
             remainder=self.remainder[index],
             nodes=self.nodes[index],
+            settled=False,
         )
 
     def map(
@@ -96,6 +95,8 @@ class PreparedRows:
             mapped: the product of ``sparse`` with it, (N, d), where it is known already.
         """
         coefficients, remainder = self.coefficients, self.remainder
+        if weight is None and self._fixed is not None:
+            return self._fixed
         if weight is not None:
             coefficients = thin_product(coefficients, weight)
             if self.sparse is not None:
@@ -109,6 +110,17 @@ class PreparedRows:
         total = self._rest_energy(weight)
         return ColumnDecomposition(
             self.projector, signal, coefficients, remainder, total, prepared=True
+        )
+
+    @cached_property
+    def _fixed(self) -> FixedDecomposition | None:
+        """The decomposition of the signal itself, if it is sparse and the same in every step."""
+        energy = self._rest_energy(None)
+        if self.sparse is None or energy is None or not self.settled:
+            return None
+        rows = self.sparse.rows(self.nodes)
+        return FixedDecomposition(
+            self.projector, self.signal, self.coefficients, self.remainder, energy, rows
         )
 
     def _of_mapped(self, mapped: Tensor, coefficients: Tensor) -> ColumnDecomposition:

@@ -49,7 +49,7 @@ def analyze(
     if not p >= 1:
         raise SignalError(f"p must be at least 1, not {p!r}.")
     if p == 2:
-        norm = power(parts.energies(), 0.5)
+        norm = parts.norms()
     elif parts.prepared:
         raise SignalError("A prepared signal knows its L_2 norms only: use p = 2.")
     else:
@@ -72,6 +72,7 @@ def synthesize(
     p: float = 2.0,
     normalize: bool = False,
     norms: Tensor | None = None,
+    weight: Tensor | None = None,
 ) -> Tensor:
     r"""A signal from spectral coefficients, with the given signal's projections as basis.
 
@@ -97,9 +98,11 @@ def synthesize(
         p: the norm in the denominator.
         normalize: divide that norm by :math:`N^{1/p}`.
         norms: what `analyze` gave for the same x, p and normalize, if it is at hand.
+        weight: (d, d'), a linear map of the channels after the diagonal form: Y W, which costs less
+            than both in turn where it leaves fewer channels.
 
     Returns:
-        diagonal (..., N, d); bandwise (..., N, d'); full (..., N, B d').
+        diagonal (..., N, d), with a map (..., N, d'); bandwise (..., N, d'); full (..., N, B d').
 
     Raises:
         SignalError: shapes that do not fit, a outside [0, 1], or eps that is not positive.
@@ -113,7 +116,10 @@ def synthesize(
 
     if form == "diagonal":
         _check_shape(r, (n_bands, channels), form)
-        return parts.weighted(r * scale)
+        gain = r * scale
+        return parts.weighted(gain) if weight is None else parts.mapped(gain, weight)
+    if weight is not None:
+        raise SignalError(f"A map after the synthesis is for the diagonal form, not for {form!r}.")
     if form == "bandwise":
         _check_shape(r, (n_bands, channels, None), form)
         return parts.mixed(r * of_maps)

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from nlsf.nn.models import GraphClassifier, NodeClassifier
-from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.spectra import AnyProjector
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import (
@@ -25,6 +24,7 @@ from nlsf.spectral.prepared_bands import PreparedBands
 from nlsf.spectral.prepared_graphs import PreparedGraphs, RowBatch
 from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
 from nlsf.spectral.prepared_rows import PreparedRows
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 class Padded(NamedTuple):

@@ -13,7 +13,6 @@ from nlsf.data.dataset import Dataset
 from nlsf.nn import LaplacianAttention
 from nlsf.nn.baselines import PeerModel
 from nlsf.nn.models import GraphClassifier, NodeClassifier, SignalClassifier
-from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import (
     PolynomialBands,
@@ -27,6 +26,7 @@ from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.cache import SpectrumCache
 from nlsf.spectral.prepared_graphs import PreparedGraphs
 from nlsf.spectral.prepared_nodes import PreparedNodes
+from nlsf.spectral.sparse_signal import SparseSignal
 from nlsf.train.graph_union import GraphUnion
 from nlsf.train.inputs import (
     GraphBatches,

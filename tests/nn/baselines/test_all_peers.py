@@ -8,7 +8,7 @@ import torch
 from nlsf.data.generators import contextual_block_model
 from nlsf.nn import parameter_groups
 from nlsf.nn.baselines import PEERS, PeerModel
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 from nlsf.train.inputs import Inputs
 from nlsf.train.model_batch import ModelBatch
 from nlsf.train.models import MODELS

@@ -14,7 +14,7 @@ from nlsf.errors import ModelError
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.models.head import Head
 from nlsf.nn.readout import Readout, ReadoutName
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

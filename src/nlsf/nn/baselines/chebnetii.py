@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.scores import Scores
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from nlsf.nn.baselines.base import Body, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import dropped
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 class Convolutions(Body):

@@ -15,7 +15,7 @@ from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.search import DROPOUTS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.readout import Readout
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag, leaky_relu
 
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
-from nlsf.nn.sparse_signal import Pattern, sparse_product
+from nlsf.spectral.sparse_signal import Pattern, inner_products, sparse_product
 
 
 def edge_attention(
@@ -84,17 +84,10 @@ class _Head(torch.autograd.Function):
         scaled = grads[0] / total
         # The gradient of score ij is alpha_ij (<g_i, v_j> - <g_i, y_i>).
         both = torch.cat([scaled, -(scaled * y).sum(1, keepdim=True)], dim=1)
-        scores = _inner_products(pattern, both, with_ones).mul_(weights)
+        scores = inner_products(pattern, both, with_ones).mul_(weights)
         scores = torch.ops.aten.leaky_relu_backward(scores, raw, ctx.slope, False)
         ones = torch.ones_like(total)
         own = sparse_product(scores, ones, pattern).squeeze(1)
         other = sparse_product(scores.index_select(0, order), ones, transposed).squeeze(1)
         values = sparse_product(weights.index_select(0, order), scaled, transposed)
         return own, other, None, values, None, None, None, None
-
-
-def _inner_products(pattern: Pattern, a: Tensor, b: Tensor) -> Tensor:
-    """The inner products of rows i of a and j of b, for all entries ij of the pattern: (nnz,)."""
-    none = a.new_zeros(len(pattern.column))
-    products: Tensor = torch.sparse.sampled_addmm(pattern.matrix(none), a, b.T, beta=0.0).values()
-    return products

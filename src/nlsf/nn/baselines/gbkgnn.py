@@ -13,7 +13,7 @@ from nlsf.nn.baselines.edge_sum import edge_sum
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.search import DROPOUTS, LAYERS, WIDTHS
 from nlsf.nn.feature_linear import FeatureLinear
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

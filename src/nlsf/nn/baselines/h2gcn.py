@@ -13,7 +13,7 @@ from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.search import WIDTHS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from nlsf.nn.baselines.search import DROPOUTS
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.models.head import Head
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.scores import Scores
 from nlsf.nn.baselines.search import DROPOUTS, WIDTHS
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

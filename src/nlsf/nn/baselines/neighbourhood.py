@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import ModelError
-from nlsf.nn.sparse_signal import Pattern, SparseSignal, row_ends
 from nlsf.nn.spectra import Memo, content_digest
+from nlsf.spectral.sparse_signal import Pattern, SparseSignal, row_ends
 
 MatrixKind: TypeAlias = Literal["adjacency", "gcn", "sym", "row", "row-loops"]
 

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.block_signal import BlockSignal, diagonal_blocks
-from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.spectral.node_ranges import nodes_of_graphs
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 class NeighbourhoodUnion:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nlsf.errors import ModelError
 from nlsf.nn.baselines.base import PeerConfig
 from nlsf.nn.baselines.neighbourhood import MatrixKind, Neighbourhood
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.node_rows import NodeRowsConfig, rows_of
 from nlsf.nn.baselines.resnet import ResNet, ResNetConfig
 from nlsf.nn.feature_linear import FeatureLinear
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from nlsf.nn.baselines.base import PeerConfig
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.feature_linear import FeatureLinear, dropped
-from nlsf.nn.sparse_signal import SparseSignal
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 class Scores(nn.Module):

@@ -14,9 +14,9 @@ from nlsf.nn.baselines.base import Body, Peer, PeerConfig
 from nlsf.nn.baselines.neighbourhood import Neighbourhood
 from nlsf.nn.baselines.scores import Scores
 from nlsf.nn.dropout import Dropout
-from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.spectra import Memo, content_digest
 from nlsf.spectral import Spectrum, laplacian, partial_eigh
+from nlsf.spectral.sparse_signal import SparseSignal
 
 _MAX_NODES = 6_000
 _SCALE = 100.0

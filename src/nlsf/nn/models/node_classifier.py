@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.attention import LaplacianAttention, Score, pair_of
 from nlsf.nn.dropout import Dropout
+from nlsf.nn.feature_linear import FeatureLinear, dropped
 from nlsf.nn.models.operator import Operator, check_operators, normalization_of
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.psi import ResponseName
 from nlsf.nn.response import Mode, Sharing
-from nlsf.nn.sparse_signal import SparseSignal
 from nlsf.nn.spectral_layer import require_real
 from nlsf.nn.stack import NLSFStack
 from nlsf.nn.start import Start
@@ -28,6 +28,7 @@ from nlsf.spectral import (
 )
 from nlsf.spectral.prepared_bands import PreparedBands
 from nlsf.spectral.prepared_rows import PreparedRows
+from nlsf.spectral.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)
@@ -123,12 +124,13 @@ class NodeClassifier(nn.Module):
         self.input_dropout = Dropout(c.input_dropout)
         if c.encoder == "mlp":
             self.encoder: nn.Module = nn.Sequential(
-                nn.Linear(c.in_channels, c.hidden_channels),
+                FeatureLinear(c.in_channels, c.hidden_channels),
                 nn.ReLU(),
                 Dropout(c.dropout),
                 nn.Linear(c.hidden_channels, channels),
             )
         elif c.encoder == "linear":
+            # Not a `FeatureLinear`: the product with coefficients is dense, and reads rows.
             self.encoder = nn.Linear(c.in_channels, channels, bias=False)
         else:
             self.encoder = nn.Identity()
@@ -177,19 +179,12 @@ class NodeClassifier(nn.Module):
         return self._decode(y)
 
     def _encode(self, x: Tensor | SparseSignal) -> Tensor:
+        x = dropped(x, self.input_dropout)
         if isinstance(x, SparseSignal):
-            x = x.with_values(self.input_dropout(x.values))
             if isinstance(self.encoder, nn.Linear):
                 return x @ self.encoder.weight.T
-            if not isinstance(self.encoder, nn.Sequential):
-                return x.dense()
-            first, *others = self.encoder
-            assert isinstance(first, nn.Linear)
-            h = x @ first.weight.T + first.bias
-            for part in others:
-                h = part(h)
-            return h
-        encoded: Tensor = self.encoder(self.input_dropout(x))
+            x = x.dense() if isinstance(self.encoder, nn.Identity) else x
+        encoded: Tensor = self.encoder(x)
         return encoded
 
     def _decode(self, y: Tensor) -> Tensor:

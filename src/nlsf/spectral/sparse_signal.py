@@ -156,6 +156,28 @@ class SparseSignal:
         same = values is self.values  # a dropout that does nothing
         return self if same else SparseSignal(values, self.pattern, self.transposed)
 
+    def rows(self, index: Tensor) -> SparseSignal:
+        """Some of its rows (R,)."""
+        pattern = self.pattern
+        counts = pattern.first.diff().index_select(0, index)
+        first = row_ends(counts)
+        begin = pattern.first.index_select(0, index) - first[:-1]
+        entry = torch.arange(int(first[-1])).to(first) + torch.repeat_interleave(begin, counts)
+        column = pattern.column[entry]
+        order = torch.argsort(column, stable=True)
+        some = Pattern(first, column, order, (len(index), self.shape[1]))
+        return SparseSignal.fixed(self.values[entry], some)
+
+    def above(self, other: SparseSignal) -> SparseSignal:
+        """The rows of this one, then those of the other, of as many columns."""
+        here, there = self.pattern, other.pattern
+        first = torch.cat([here.first, here.first[-1] + there.first[1:]])
+        column = torch.cat([here.column, there.column])
+        order = torch.argsort(column, stable=True)
+        shape = (self.shape[0] + other.shape[0], self.shape[1])
+        values = torch.cat([self.values, other.values])
+        return SparseSignal.fixed(values, Pattern(first, column, order, shape))
+
     def to(
         self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> SparseSignal:
@@ -294,6 +316,13 @@ def sparse_product(
         pattern.column, weight, pattern.first[:-1], mode="sum", per_sample_weights=values
     )
     return product
+
+
+def inner_products(pattern: Pattern, a: Tensor, b: Tensor) -> Tensor:
+    """The inner products of rows i of a and j of b, for all entries ij of the pattern: (nnz,)."""
+    none = a.new_zeros(len(pattern.column))
+    products: Tensor = torch.sparse.sampled_addmm(pattern.matrix(none), a, b.T, beta=0.0).values()
+    return products
 
 
 def _has_csr_product(values: Tensor) -> bool:

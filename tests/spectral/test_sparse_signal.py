@@ -8,10 +8,10 @@ import torch
 from torch.func import vmap
 
 from nlsf.errors import SignalError
-from nlsf.nn import NodeClassifier, sparse_signal
+from nlsf.nn import NodeClassifier
 from nlsf.nn.dropout import draw_masks, dropout_shapes
-from nlsf.nn.sparse_signal import Pattern, SparseSignal
-from nlsf.spectral import DyadicBands, IndexBands
+from nlsf.spectral import DyadicBands, IndexBands, sparse_signal
+from nlsf.spectral.sparse_signal import Pattern, SparseSignal
 from nlsf.testing.graphs import torus
 
 F64 = torch.float64
