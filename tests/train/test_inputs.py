@@ -67,6 +67,29 @@ def test_nodes(branches, fields, kind):
     assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
 
 
+@pytest.mark.parametrize("branches", ["attention", "index", "value"])
+def test_rows_of_sparse_features_that_come_again_are_prepared_further(branches, monkeypatch):
+    monkeypatch.setattr("nlsf.train.inputs._REMEMBERED", 2)
+    dataset = node_data()
+    graph = dataset.graphs[0]
+    graph.x = torch.where(graph.x > graph.x.quantile(0.8), graph.x, 0.0)
+    fields = {"encoder": "none", "place": "hidden", "input_dropout": 0.0}
+    model = model_of(NodeClassifier, dataset, branches=branches, **fields)
+    inputs = prepared(model, dataset)
+    assert not inputs.together
+    plain = model(graph.x.to(F64), graph.edge_index)
+    rows = torch.tensor([7, 3, 3, 11, 0])
+    for number in range(4):
+        chosen = inputs.select(rows.clone())
+        assert isinstance(chosen, torch.Tensor) == (number == 0)
+        assert number < 2 or chosen is inputs.select(rows)
+        found = inputs.apply(model, chosen)
+        torch.testing.assert_close(found, plain[rows], rtol=1e-9, atol=1e-9)
+    for number in range(2):  # others take its place
+        assert isinstance(inputs.select(torch.tensor([number])), torch.Tensor)
+    assert isinstance(inputs.select(rows), torch.Tensor)
+
+
 OPERATORS = [
     {"index_operator": index, "value_operator": value, "complement": complement}
     for index in "LN"

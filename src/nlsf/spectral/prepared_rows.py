@@ -85,6 +85,10 @@ class PreparedRows:
             settled=False,
         )
 
+    def settle(self, index: Tensor) -> PreparedRows:
+        """The same for rows that will come in every step."""
+        return replace(self[index], settled=True)
+
     def map(
         self, weight: Tensor | None = None, mapped: Tensor | None = None
     ) -> ColumnDecomposition:

@@ -26,6 +26,9 @@ from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
 from nlsf.spectral.prepared_rows import PreparedRows
 from nlsf.spectral.sparse_signal import SparseSignal
 
+_REMEMBERED = 64
+"""Sets of rows that stay prepared: two a model, and most of them while batches differ."""
+
 
 class Padded(NamedTuple):
     """Signals of M models that are padded to one number of rows.
@@ -106,22 +109,47 @@ class LabelledRows(Inputs):
         prepared: what `NodeClassifier.prepare` gave for them.
         rows: these nodes.
         num_nodes: N.
+        together: whether models are computed in one call; otherwise rows that come again, those of
+            a split, are prepared further for each.
     """
 
-    together = True
     whole = False
 
     def __init__(
-        self, prepared: tuple[PreparedRows | PreparedBands, ...], rows: Tensor, num_nodes: int
+        self,
+        prepared: tuple[PreparedRows | PreparedBands, ...],
+        rows: Tensor,
+        num_nodes: int,
+        together: bool = True,
     ) -> None:
-        self.prepared = prepared
+        self.prepared, self.together = prepared, together
         self.place = torch.full((num_nodes,), -1)
         self.place[rows] = torch.arange(len(rows))
+        self._settled: dict[bytes, tuple[PreparedRows | PreparedBands, ...] | None] = {}
 
-    def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:
+    def select(self, rows: Tensor) -> Any:
+        """The nodes, or what is prepared of them where they were asked for before."""
+        if self.together:
+            return rows
+        key = rows.numpy().tobytes()
+        if key not in self._settled:
+            if len(self._settled) >= _REMEMBERED:
+                del self._settled[next(iter(self._settled))]
+            self._settled[key] = None
+            return rows
+        if self._settled[key] is None:
+            index = self.place[rows]
+            self._settled[key] = tuple(
+                p.settle(index) if isinstance(p, PreparedRows) else p[index] for p in self.prepared
+            )
+        return self._settled[key]
+
+    def apply(self, model: nn.Module, chosen: Any) -> Tensor:
         """The outputs at these nodes, from what was prepared."""
         assert isinstance(model, NodeClassifier)
-        return model.forward_rows(tuple(p[self.place[chosen]] for p in self.prepared))
+        if isinstance(chosen, Tensor):
+            chosen = tuple(p[self.place[chosen]] for p in self.prepared)
+        return model.forward_rows(chosen)
 
 
 class PreparedSet(Inputs):

@@ -118,7 +118,10 @@ def inputs_for(
             streamed["folder"] = SpectrumCache().root / "projections"
         exact = not any(isinstance(branch.bands, PolynomialBands) for branch in branches)
         given = _maybe_sparse(x, dtype) if exact else x
-        return LabelledRows(model.prepare(every, given, **graph, **streamed), every, len(x))
+        prepared = model.prepare(every, given, **graph, **streamed)
+        # Filters of sparse features themselves are faster one by one than dense and together.
+        first = model.config.encoder == "none" and isinstance(given, SparseSignal)
+        return LabelledRows(prepared, every, len(x), together=not first)
     if isinstance(model, NodeClassifier | PeerModel):
         x = _maybe_sparse(x, dtype)
     return WholeGraph(x, graph, getattr(model, "together", True))
