@@ -82,6 +82,14 @@ def test_a_table_goes_to_the_screen_or_into_a_file(run, tmp_path, form):
     ] in shown.stdout
 
 
+def test_differences_to_another_row(run):
+    run("small", "--run", "-q", "-d", "small")
+    for options, minus in (((), "Value NLSF"), (("--against", "gcn"), "GCN")):
+        shown = run("small", "-f", "markdown", *options)
+        assert shown.exit_code == 0, shown.output
+        assert f"| Minus {minus} |" in shown.stdout
+
+
 def test_progress_is_not_in_what_is_piped(run):
     done = run("small", "--run", "-f", "csv")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
@@ -154,6 +162,8 @@ def test_published_numbers_stand_beside_ours(run, tmp_path):
         (["small", "--experiments", "nowhere"], "There are no experiments (NAME.toml) in", 1),
         (["--experiments", "nowhere"], "There are no experiments (NAME.toml) in nowhere", 1),
         (["small", "-m", "gnc"], "There is no method in small 'gnc'. Did you mean 'gcn'?", 1),
+        (["small", "--run", "--against", "gnc"], "in small 'gnc'. Did you mean 'gcn'?", 1),
+        (["--against", "gcn"], "which experiment?", 2),
         (["small", "-d", "cora"], "There is no data set in small 'cora'.", 1),
         (["wrong"], "experiments/wrong.toml: There is no key 'titel'. Did you mean 'title'?", 1),
         (["paper"], "There is no file experiments/published.csv", 1),

@@ -57,8 +57,8 @@ def write(folder, spec, method, column, values, *, size=1000, split="s", trials=
     Store(folder).write(cell, 'protocol = "random"\n', tried, rows)
 
 
-def table_of(folder, spec, published=PAPER):
-    return ResultTable.of(spec, Store(folder), published)
+def table_of(folder, spec, published=PAPER, against=None):
+    return ResultTable.of(spec, Store(folder), published, against)
 
 
 def filled(folder, **changes):

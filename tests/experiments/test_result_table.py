@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from experiments.hand_written import METHODS, experiment, filled, table_of, write
-from nlsf.errors import FormatError
+from nlsf.errors import ConfigError, FormatError
+from nlsf.experiments.render import to_markdown
 from nlsf.experiments.store import Store
 
 
@@ -152,6 +153,16 @@ def test_a_metric_that_is_not_finite_does_not_count(tmp_path):
 def test_the_reference_is_the_first_method_of_ours(tmp_path):
     assert filled(tmp_path).reference == "NLSF"
     assert table_of(tmp_path, experiment(methods=METHODS[:1])).reference is None
+
+
+def test_another_reference_can_be_chosen_by_label_or_model(tmp_path):
+    filled(tmp_path)
+    for name in ("GCN", "gcn"):
+        table = table_of(tmp_path, experiment(), against=name)
+        assert table.reference == "GCN"
+        assert "| Minus GCN |" in to_markdown(table)
+    with pytest.raises(ConfigError, match="'gnc'. Did you mean 'gcn'"):
+        table_of(tmp_path, experiment(), against="gnc")
 
 
 @pytest.mark.parametrize("key", ["sizes", "split"])

@@ -55,6 +55,14 @@ def table(
     data: Annotated[
         str | None, typer.Option("--data", "-d", help="Some columns, with commas between.")
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            help="The row that all others are compared with: a label or model. Ours by default.",
+            show_default=False,
+        ),
+    ] = None,
     form: Annotated[Format, typer.Option("--format", "-f", help="How to print.")] = Format.terminal,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write instead of printing.")
@@ -98,17 +106,19 @@ def table(
 
         store = Store(results)
         if document is not None:
-            if name or run or methods or data or output or form is not Format.terminal:
+            if name or run or methods or data or against or output or form is not Format.terminal:
                 raise typer.BadParameter("--document writes whole tables: name the file only.")
             _document(console, document, experiments, store)
             return
         if name is None:
-            if run or methods or data or output or form is not Format.terminal:
+            if run or methods or data or against or output or form is not Format.terminal:
                 raise typer.BadParameter("which experiment? Without a name, all are listed.")
             found = [find_experiment(one, experiments) for one in experiment_names(experiments)]
         else:
             whole = find_experiment(name, experiments).at(data_root, offline)
             experiment = whole.select(_names(methods), _names(data))
+            if against:  # an unknown name is better known before hours of work
+                experiment.select([against])
             published = Published.beside(experiments, experiment)
     if name is None:
         _list(console, found, store)
@@ -122,6 +132,8 @@ def table(
 
         if run and methods:
             raise typer.BadParameter("--methods: times are measured of all methods together.")
+        if against:
+            raise typer.BadParameter("--against: times are ratios to those of GCN.")
         timings = Timings(results)
         measured = whole.select(None, _names(data))
         failed = run and not run_times(said, measured, timings, work, seconds, quiet)
@@ -131,7 +143,7 @@ def table(
             raise typer.Exit(1)
         return
     filled = _fill(said, experiment, store, work, seconds, quiet) if run else None
-    _show(console, experiment, store, published, form, output)
+    _show(console, experiment, store, published, against, form, output)
     if filled is not None:
         _tell(said, filled, name)
         if filled.failed:
@@ -168,13 +180,15 @@ def _show(
     experiment: Experiment,
     store: Store,
     published: Published,
+    against: str | None,
     form: Format,
     output: Path | None,
 ) -> None:
     from nlsf.experiments import render
     from nlsf.experiments.result_table import ResultTable
 
-    _print(console, render, ResultTable.of(experiment, store, published), form, output)
+    results = ResultTable.of(experiment, store, published, against)
+    _print(console, render, results, form, output)
 
 
 def _print(

@@ -75,20 +75,39 @@ class ResultTable:
         entries: what was found, likewise; ``None`` where nothing was run.
         published: the paper's values, likewise, also where nothing was run; absent where the paper
             has none.
+        reference: the label of the method that the others are compared with, if there is one.
     """
 
     experiment: Experiment
     cells: Mapping[tuple[str, str], Cell]
     entries: Mapping[tuple[str, str], Entry | None]
     published: Mapping[tuple[str, str], PublishedValue]
+    reference: str | None
 
     @classmethod
-    def of(cls, experiment: Experiment, store: Store, published: Published) -> ResultTable:
+    def of(
+        cls,
+        experiment: Experiment,
+        store: Store,
+        published: Published,
+        against: str | None = None,
+    ) -> ResultTable:
         """Reads the rows of all cells; rows of seeds that the experiment does not ask for are left.
 
+        Args:
+            experiment: which cells.
+            store: where the rows are.
+            published: the paper's numbers.
+            against: the label or model of the reference; by default the first method of ours.
+
         Raises:
+            ConfigError: there is no such method among the rows of the table.
             FormatError: a row lacks a key, or has something else than a number in it.
         """
+        ours = (method.label for method in experiment.methods if method.ours)
+        reference = next(ours, None)
+        if against is not None:
+            reference = experiment.select([against]).methods[0].label
         cells: dict[tuple[str, str], Cell] = {}
         entries: dict[tuple[str, str], Entry | None] = {}
         papers: dict[tuple[str, str], PublishedValue] = {}
@@ -107,17 +126,12 @@ class ResultTable:
                     f"is not one of a run with metric {experiment.metric!r} ({error!r}): remove "
                     "its folder and run the cell again."
                 ) from error
-        return cls(experiment, cells, entries, papers)
+        return cls(experiment, cells, entries, papers, reference)
 
     @property
     def is_share(self) -> bool:
         """Whether the numbers are percentages."""
         return _scale(self.experiment.metric) != 1
-
-    @property
-    def reference(self) -> str | None:
-        """The label of the first method of ours, which the others are compared with."""
-        return next((method.label for method in self.experiment.methods if method.ours), None)
 
     def best(self, column: str) -> float | None:
         """The best mean that we found in a column; ``None`` where nothing was run."""
