@@ -161,7 +161,7 @@ def test_another_reference_can_be_chosen_by_label_or_model(tmp_path):
         table = table_of(tmp_path, experiment(), against=name)
         assert table.reference == "GCN"
         assert "| Minus GCN |" in to_markdown(table)
-    with pytest.raises(ConfigError, match="'gnc'. Did you mean 'gcn'"):
+    with pytest.raises(ConfigError, match=r"'gnc'\. Did you mean 'gcn'"):
         table_of(tmp_path, experiment(), against="gnc")
 
 
