@@ -39,7 +39,7 @@ types: $(STAMP)
 
 pytest: $(STAMP)
 	@echo "==> tests, in $(JOBS) processes"
-	@$(THREADS) $(BIN)/python -m pytest -q -n $(JOBS) --doctest-modules \
+	@$(THREADS) $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --doctest-modules \
 	  || { echo "A test failed: its name stands above. Run it alone with '$(BIN)/pytest -k NAME'."; exit 1; }
 
 docs: $(STAMP)
