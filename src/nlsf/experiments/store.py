@@ -13,7 +13,7 @@ from nlsf.errors import ConfigError, FormatError
 from nlsf.experiments.cell import Cell
 from nlsf.train import json_lines
 from nlsf.train.atomic import TEMPORARY, write_bytes, write_text
-from nlsf.train.config import without_place
+from nlsf.train.config import without_later, without_place
 from nlsf.train.tables import parse_toml, write_toml
 
 if TYPE_CHECKING:
@@ -162,12 +162,16 @@ def _check_rows(rows: Sequence[Mapping[str, Any]], path: Path, cell: Cell, spec:
 
 
 def _settings(config_toml: str, path: Path) -> str:
-    """The settings that do not depend on the seeds of a run, nor on the machine."""
+    """The settings that do not depend on the seeds of a run, nor on the machine.
+
+    Settings that were added to the library later are left out where they say what was done before:
+    seeds can be added to rows that are older.
+    """
     table = parse_toml(config_toml, path)
     table.pop("seeds", None)
     if isinstance(table.get("data"), dict):
         table["data"] = without_place(table["data"])
-    return write_toml(table)
+    return write_toml(without_later(table))
 
 
 def _spec(config: str) -> str:

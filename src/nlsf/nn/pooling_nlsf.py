@@ -10,12 +10,14 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.activation import activation_of
 from nlsf.nn.grouped_mlp import GroupedMLP
+from nlsf.nn.node_batch_norm import NodeBatchNorm
 from nlsf.nn.node_nlsf import NodeNLSF
 from nlsf.nn.readout import Readout, ReadoutName
 from nlsf.nn.spectra import ManyGraphs, SpectrumArgument
 from nlsf.nn.spectral_layer import graph_of_nodes, require_real
 from nlsf.spectral import Decomposition
 from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
+from nlsf.spectral.vmapped import is_vmapped
 
 
 class PoolingNLSF(nn.Module):
@@ -39,6 +41,8 @@ class PoolingNLSF(nn.Module):
         depth: its number of linear layers; 0 for none, the readout itself is the output.
         dropout: its dropout.
         psi: options of the filter's `Response`: ``sharing``, ``hidden``, ``depth``, ...
+        standardize: batch normalisation of the filter's channels over all nodes of a batch, before
+            the activation, and of the readout over its graphs.
         node_options: options of the `NodeNLSF`: ``bands``, ``normalization``, ``response``, ...
 
     Shapes:
@@ -58,6 +62,7 @@ class PoolingNLSF(nn.Module):
         depth: int = 2,
         dropout: float = 0.0,
         psi: Mapping[str, Any] | None = None,
+        standardize: bool = False,
         **node_options: Any,
     ) -> None:
         super().__init__()
@@ -65,8 +70,10 @@ class PoolingNLSF(nn.Module):
         if depth == 0:
             hidden_channels = out_channels
         self.node = NodeNLSF(in_channels, hidden_channels, **node_options, **(psi or {}))
+        self.node_norm = NodeBatchNorm(hidden_channels) if standardize else None
         self.activation = nn.Identity() if activation is None else activation_of(activation)
         self.readout = readout if isinstance(readout, Readout) else Readout(readout, p)
+        self.readout_norm = nn.BatchNorm1d(hidden_channels) if standardize else None
         self.network: GroupedMLP | None = None
         if depth > 0:
             self.network = GroupedMLP(
@@ -76,8 +83,9 @@ class PoolingNLSF(nn.Module):
     def reset_parameters(self) -> None:
         """Back to the start."""
         self.node.reset_parameters()
-        if self.network is not None:
-            self.network.reset_parameters()
+        for part in (self.node_norm, self.readout_norm, self.network):
+            if part is not None:
+                part.reset_parameters()
 
     def decompose(self, *arguments: Any, spectrum: SpectrumArgument = None) -> Decomposition:
         """The signal seen through the filter's bands."""
@@ -101,11 +109,10 @@ class PoolingNLSF(nn.Module):
 
     def respond(self, parts: Decomposition) -> Tensor:
         """The same for a signal that is decomposed already."""
-        y = self.activation(require_real(self.node.respond(parts)))
+        y = self._activated(self.node.respond(parts))
         projector = parts.projector
         graphs = projector.num_graphs if isinstance(projector, ManyGraphs) else 1
-        pooled: Tensor = self.readout(y, graph_of_nodes(projector), graphs)
-        return pooled if self.network is None else self.network(pooled)
+        return self._last(self.readout(y, graph_of_nodes(projector), graphs))
 
     def prepare(self, x: Tensor, *graph: Any, spectrum: SpectrumArgument = None) -> PreparedNodes:
         """The fast path: the nodes of many graphs, projected; arguments as in ``forward``."""
@@ -117,9 +124,23 @@ class PoolingNLSF(nn.Module):
     def respond_prepared(self, batch: NodeBatch) -> tuple[Tensor, Tensor]:
         """The norms and the outputs (R, out_channels) of prepared graphs."""
         graphs = batch.norms.shape[0]
-        y = self.activation(require_real(self.node.respond_nodes(batch)))
-        pooled: Tensor = self.readout(y, batch.graph, graphs + 1)[:graphs]
-        return batch.norms, pooled if self.network is None else self.network(pooled)
+        y = self._activated(self.node.respond_nodes(batch), batch.graph < graphs)
+        return batch.norms, self._last(self.readout(y, batch.graph, graphs + 1)[:graphs])
+
+    def _activated(self, y: Tensor, inside: Tensor | None = None) -> Tensor:
+        """The nodes after the activation; there is padding among them inside of a vmap only."""
+        y = require_real(y)
+        if self.node_norm is not None:
+            padded = inside if is_vmapped(y) else None
+            y = self.node_norm(y.flatten(0, -2), padded).reshape(y.shape)
+        activated: Tensor = self.activation(y)
+        return activated
+
+    def _last(self, pooled: Tensor) -> Tensor:
+        """From the readout to the output."""
+        if self.readout_norm is not None:
+            pooled = self.readout_norm(pooled.flatten(0, -2)).reshape(pooled.shape)
+        return pooled if self.network is None else self.network(pooled)
 
     def __repr__(self) -> str:
         return (

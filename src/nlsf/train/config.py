@@ -11,7 +11,7 @@ from nlsf.data.catalogue import knows
 from nlsf.data.dataset import Dataset
 from nlsf.data.features import FeatureConfig
 from nlsf.errors import ConfigError, unknown_name
-from nlsf.train.models import MODELS, find_model
+from nlsf.train.models import MODELS, ModelKind, find_model
 from nlsf.train.presets import default_model, preset
 from nlsf.train.tables import (
     Table,
@@ -23,6 +23,9 @@ from nlsf.train.tables import (
 )
 
 _DATA_KEYS = ("name", "root", "offline")
+_LATER: Table = {"training": {"average": 0.0}, "model": {"node_norm": False}}
+"""Settings that whole files of before lack, and what was done then."""
+
 _MAX_SEEDS = 10_000
 
 
@@ -42,6 +45,8 @@ class TrainingConfig:
         weight_decay: of the encoder.
         psi_weight_decay: of the responses.
         decoder_weight_decay: of the decoder; ``None`` for ``weight_decay``.
+        average: what is validated and kept is a mean of the weights over about this share of the
+            training so far, 0.1 for its last tenth; 0 for the weights as they are.
         dtype: of parameters and features.
     """
 
@@ -55,6 +60,7 @@ class TrainingConfig:
     weight_decay: float = 5e-4
     psi_weight_decay: float = 0.0
     decoder_weight_decay: float | None = None
+    average: float = 0.0
     dtype: Literal["float32", "float64"] = "float32"
 
     def __post_init__(self) -> None:
@@ -66,6 +72,8 @@ class TrainingConfig:
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise ConfigError(f"training.{name} must be a number from 0 on, not {value}.")
+        if not 0 <= self.average <= 1:
+            raise ConfigError(f"training.average must be from 0 to 1, not {self.average}.")
         if self.warmup >= self.epochs:
             raise ConfigError(
                 f"training.warmup ({self.warmup}) leaves none of the {self.epochs} epochs to keep."
@@ -74,7 +82,8 @@ class TrainingConfig:
     @property
     def schedule(self) -> tuple[Any, ...]:
         """What models that train together must have in common."""
-        return self.epochs, self.patience, self.monitor, self.warmup, self.batch_size, self.dtype
+        stopping = self.epochs, self.patience, self.monitor, self.warmup
+        return *stopping, self.batch_size, self.average, self.dtype
 
     def learning_rate(self, group: str) -> float:
         """The learning rate of a group of parameters: encoder, psi or decoder."""
@@ -124,6 +133,29 @@ class DataConfig:
 def without_place(data: Mapping[str, Any]) -> Table:
     """A ``[data]`` table without the keys that say where the data lie, not what they are."""
     return {k: v for k, v in data.items() if k not in ("root", "offline")}
+
+
+def without_later(table: Mapping[str, Any]) -> Table:
+    """A table without the settings that were added later, where they say what was done before."""
+    result = dict(table)
+    for part, before in _LATER.items():
+        if isinstance(table.get(part), Mapping):
+            result[part] = {
+                key: value
+                for key, value in table[part].items()
+                if key not in before or value != before[key]
+            }
+    return result
+
+
+def _as_before(table: Mapping[str, Any], kind: ModelKind) -> Mapping[str, Any]:
+    """A table that names every setting of its time, with what it means for those added later."""
+    known = {"training": [f.name for f in fields(TrainingConfig)], "model": kind.keys}
+    for part, before in _LATER.items():
+        lacking = set(known[part]) - set(table.get(part, {}))
+        if lacking <= set(before):
+            table = merged({part: {key: before[key] for key in lacking}}, table)
+    return table
 
 
 @dataclass(frozen=True)
@@ -204,6 +236,7 @@ def resolve(
     check_keys(table)
     name = table.get("model", {}).get("name") or default_model(dataset.level)
     kind = find_model(name, dataset.level)
+    table = _as_before(table, kind)
     chosen = preset(table.get("preset"), dataset, kind, homophilous)
     full = merged(chosen, {k: v for k, v in table.items() if k != "preset"})
     if "warmup" not in table.get("training", {}):  # a short trial has no room for the preset's

@@ -19,6 +19,7 @@ from nlsf.train.inputs import Inputs
 from nlsf.train.metrics import higher_is_better, loss, score
 from nlsf.train.model_batch import ModelBatch
 from nlsf.train.stopping import EarlyStopping
+from nlsf.train.weight_average import WeightAverage
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Fit:
 
     Each has its own lesson, seed and settings, and gets the same numbers as if it were alone; a
     model that stops early leaves the batch. The weights that are kept are those of its best epoch
-    on the validation examples.
+    on the validation examples, or their running mean there (`WeightAverage`).
 
     Args:
         models: the models; they keep their weights, the batch trains copies.
@@ -90,6 +91,7 @@ class Fit:
             {name: [s.learning_rate(group) for s in settings] for name, group in groups.items()},
             {name: [s.decay(group) for s in settings] for name, group in groups.items()},
         )
+        self.average = WeightAverage(self.batch, self.settings.average)
         self.stopping = EarlyStopping(
             len(models), self.settings.patience, self.settings.monitor, self.settings.warmup
         )
@@ -108,12 +110,13 @@ class Fit:
     def step(self) -> list[dict[str, Any]]:
         """One epoch of all active models: a row of numbers for each."""
         train_loss = self._train()
-        val_loss, val_score = self._validate()
         self.epoch += 1
         self.last_epoch[self.active] = self.epoch
         sign = 1 if higher_is_better(self.metric) else -1
-        better = self.stopping.update(self.epoch, sign * val_score, val_loss)
-        self._remember(better, val_score)
+        with self.average.applied():
+            val_loss, val_score = self._validate()
+            better = self.stopping.update(self.epoch, sign * val_score, val_loss)
+            self._remember(better, val_score)
         rows = [
             {
                 "model": int(model),
@@ -143,6 +146,7 @@ class Fit:
             **{f"weights.{k}": v for k, v in self.batch.weights().items()},
             **{f"adam.{k}": v for k, v in self.adam.state().items()},
             **{f"stopping.{k}": v for k, v in self.stopping.state().items()},
+            **{f"average.{k}": v for k, v in self.average.state().items()},
             **{f"best.{k}": v for k, v in self.best.items()},
             "generators": self.batch.generator_states(),
             "active": self.active,
@@ -169,6 +173,7 @@ class Fit:
         self.batch.load_weights(part("weights"))
         self.batch.load_generator_states(tensors["generators"])
         self.adam.load_state(part("adam"), meta["steps"])
+        self.average.load_state(part("average"))
         self.stopping.load_state(part("stopping"))
 
     def _train(self) -> Tensor:
@@ -193,6 +198,7 @@ class Fit:
         losses.sum().backward()
         losses = self.group.average(self.batch.params.values(), losses)
         self.adam.step()
+        self.average.update(self.adam.steps)
         return losses
 
     @torch.no_grad()
@@ -227,6 +233,7 @@ class Fit:
             return
         self.batch.keep(index)
         self.adam.keep(self.batch.params, index)
+        self.average.keep(index)
         self.stopping.keep(index)
         old = self.lessons
         self.lessons = Lesson(

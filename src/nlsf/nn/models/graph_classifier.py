@@ -48,6 +48,8 @@ class GraphClassifierConfig:
         score: the attention's scores.
         channels: linear map of the features before the norms of Phi; ``None`` for none.
         standardize: batch normalisation of the norms of Phi, and in the head.
+        node_norm: batch normalisation of the nodes before the activation of the pooling level, and
+            of what is read out of them, in the place of a linear map behind the readout.
         readout: of the pooling level, with ``p``.
         p: of the readout ``"lp"``.
         norm: the p of the norm in the filters.
@@ -69,6 +71,7 @@ class GraphClassifierConfig:
     score: Score = "scalar"
     channels: int | None = 32
     standardize: bool = True
+    node_norm: bool = False
     readout: ReadoutName = "mean"
     p: float = 2.0
     norm: float = 2.0
@@ -212,7 +215,8 @@ def _branch(c: GraphClassifierConfig, bands: Bands, operator: Operator) -> Graph
         c.hidden_channels,
         c.readout,
         c.p,
-        depth=1,
+        depth=0 if c.node_norm else 1,
+        standardize=c.node_norm,
         bands=bands,
         normalization=normalization,
         complement=c.complement,
