@@ -100,6 +100,15 @@ def test_rows_of_other_settings_are_not_mixed_in(full):
     assert full.missing(CELL, 3) == [2]
 
 
+def test_seeds_are_added_to_rows_that_are_older_than_a_setting(store):
+    store.write(CELL, config() + "\n[training]\nlr = 0.1\n", TRIALS, [row(0)])
+    store.write(CELL, config("1") + "\n[training]\nlr = 0.1\naverage = 0.0\n", (), [row(1)])
+    assert store.missing(CELL, 3) == [2]
+    later = config("2") + "\n[training]\nlr = 0.1\naverage = 0.1\n"
+    with pytest.raises(ConfigError, match="rows of a run with other settings"):
+        store.write(CELL, later, (), [row(2)])
+
+
 def test_cells_have_folders_of_their_own(full):
     other = dataclasses.replace(CELL, metric="macro_f1")
     assert full.rows(other) == []

@@ -34,6 +34,29 @@ def test_without_a_network_the_readout_is_the_output():
     torch.testing.assert_close(layer(x, G.edge_index), layer.node(x, G.edge_index).sum(0)[None])
 
 
+def test_standardised_nodes_and_readout():
+    layer = randomised(PoolingNLSF(3, 5, 5, depth=0, standardize=True))
+    batch = batch_of(MIXED, 3)
+    y = layer.node(batch.x, batch.edge_index, None, batch.batch)
+    z = ((y - y.mean(0)) / (y.var(0, correction=0) + 1e-5).sqrt()).double()
+    z = (z * layer.node_norm.weight + layer.node_norm.bias).relu()
+    pooled = Readout("mean")(z, batch.batch, len(MIXED))
+    wanted = (pooled - pooled.mean(0)) / (pooled.var(0, correction=0) + 1e-5).sqrt()
+    found = layer(batch.x, batch.edge_index, None, batch.batch)
+    torch.testing.assert_close(found, wanted)
+    # In evaluation a graph has the same numbers in whichever batch.
+    layer.eval()
+    every = layer(batch.x, batch.edge_index, None, batch.batch)
+    torch.testing.assert_close(layer(batch[0].x, batch[0].edge_index), every[:1])
+    signals = signal(4, 2, 20, 3)
+    many = layer(signals, G.edge_index)
+    assert many.shape == (4, 2, 5)
+    torch.testing.assert_close(many[1, 1], layer(signals[1, 1], G.edge_index)[0])
+    layer.reset_parameters()
+    assert not layer.node_norm.running_mean.any()
+    assert not layer.readout_norm.running_mean.any()
+
+
 def test_options_reach_the_filter():
     layer = PoolingNLSF(3, 2, 5, bands=IndexBands(4), normalization=None, response="full", a=0.5)
     assert layer.node.bands == IndexBands(4)

@@ -16,6 +16,7 @@ from nlsf.train.config import (
     check_keys,
     resolve,
     user_path,
+    without_later,
 )
 from nlsf.train.job import Job
 from nlsf.train.models import MODELS
@@ -243,6 +244,8 @@ def test_unknown_protocols_and_presets():
         ({"psi_lr": float("inf")}, "training.psi_lr must be a number from 0 on"),
         ({"weight_decay": -1.0}, "training.weight_decay must be"),
         ({"decoder_weight_decay": float("nan")}, "training.decoder_weight_decay must be"),
+        ({"average": -0.1}, "training.average must be from 0 to 1, not -0.1"),
+        ({"average": float("nan")}, "training.average must be from 0 to 1"),
         ({"epochs": 5, "warmup": 5}, r"training.warmup \(5\) leaves none of the 5 epochs"),
     ],
 )
@@ -285,3 +288,18 @@ def test_all_keys_of_a_run_are_known(datasets):
     config = resolved(datasets, "csbm")
     assert isinstance(config, RunConfig)
     check_keys(config.to_table())
+
+
+def test_a_whole_file_of_before_means_what_was_done_then(datasets):
+    given = {"data": {"name": "digits-graphs"}, "model": {"name": "pooling"}}
+    now = resolve(given, datasets["digits-graphs"], "80-10-10")
+    assert (now.training.average, now.model["node_norm"]) == (0.1, True)
+    before = now.to_table()
+    del before["training"]["average"], before["model"]["node_norm"]
+    then = resolve(before, datasets["digits-graphs"], "80-10-10")
+    assert (then.training.average, then.model["node_norm"]) == (0.0, False)
+    assert without_later(then.to_table()) == before
+    assert without_later(now.to_table()) == now.to_table()
+    # What is not whole was not written by a run.
+    del before["training"]["lr"]
+    assert resolve(before, datasets["digits-graphs"], "80-10-10").training.average == 0.1

@@ -44,6 +44,13 @@ CASES = {
     "graph, batches": (GraphClassifier, graph_data, {"head": (5,)}, {"batch_size": 7}),
     "pooling": (GraphClassifier, graph_data, POOL, {"warmup": 5}),
     "pooling, batches": (GraphClassifier, graph_data, POOL, {"batch_size": 10}),
+    "pooling, standardised": (
+        GraphClassifier,
+        graph_data,
+        {**POOL, "node_norm": True},
+        {"batch_size": 10, "average": 0.5},
+    ),
+    "averaged": (NodeClassifier, node_data, {}, {"average": 0.3}),
     "signals": (GraphClassifier, signal_data, {"head": (5,)}, {"batch_size": 7}),
     "signals, pooling": (GraphClassifier, signal_data, POOL, {}),
     "signals, pooling, batches": (GraphClassifier, signal_data, POOL, {"batch_size": 7}),

@@ -99,3 +99,17 @@ def test_signals_keep_their_schedule_and_get_the_rates_of_the_model(datasets):
     assert own["lr"] == 1e-3
     assert own["epochs"] == usual["epochs"]
     assert own.keys() > usual.keys()
+
+
+def test_responses_of_few_graphs_decay(datasets):
+    few = datasets["graph"]
+    many = dataclasses.replace(few, y=few.y[:1].repeat(2000))
+    decays = {
+        (model, len(data.y)): preset(None, data, MODELS[model], None)["training"].get(
+            "psi_weight_decay"
+        )
+        for model in ("pooling", "linear-pooling", "chebnetii")
+        for data in (few, many)
+    }
+    # Free numbers in the place of a network, and the filters of peers, do not overfit so.
+    assert {key for key, decay in decays.items() if decay} == {("pooling", len(few.y))}

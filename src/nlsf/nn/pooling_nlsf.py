@@ -73,7 +73,8 @@ class PoolingNLSF(nn.Module):
         self.node_norm = NodeBatchNorm(hidden_channels) if standardize else None
         self.activation = nn.Identity() if activation is None else activation_of(activation)
         self.readout = readout if isinstance(readout, Readout) else Readout(readout, p)
-        self.readout_norm = nn.BatchNorm1d(hidden_channels) if standardize else None
+        # What follows scales and shifts it anyway.
+        self.readout_norm = nn.BatchNorm1d(hidden_channels, affine=False) if standardize else None
         self.network: GroupedMLP | None = None
         if depth > 0:
             self.network = GroupedMLP(

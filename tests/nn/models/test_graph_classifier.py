@@ -53,11 +53,13 @@ def features():
     return torch.randn(BATCH.num_nodes, 3, dtype=torch.float64, generator=generator)
 
 
-@pytest.mark.parametrize("level", ["graph", "pooling"])
+@pytest.mark.parametrize(
+    "fields", [{"level": "graph"}, {"level": "pooling"}, {"level": "pooling", "node_norm": True}]
+)
 @pytest.mark.parametrize("branches", ["attention", "index", "value"])
 @pytest.mark.parametrize("score", ["scalar", "spectral"])
-def test_a_batch_equals_its_graphs_one_by_one(level, branches, score):
-    made = model(level=level, branches=branches, score=score)
+def test_a_batch_equals_its_graphs_one_by_one(fields, branches, score):
+    made = model(branches=branches, score=score, **fields)
     x = features()
     out = made(x, BATCH.edge_index, None, BATCH.batch)
     assert out.shape == (len(DATA), 2)
@@ -179,7 +181,12 @@ def test_pooling_takes_signals_on_one_graph():
 @pytest.mark.parametrize("readout", ["mean", "sum", "max", "lp", "rms"])
 @pytest.mark.parametrize(
     "fields",
-    [{}, {"norm": 1.0, "a": 0.5}, {"response": "bandwise", "complement": False}, {"p": math.inf}],
+    [
+        {},
+        {"norm": 1.0, "a": 0.5},
+        {"response": "bandwise", "complement": False},
+        {"p": math.inf, "node_norm": True},
+    ],
     ids=str,
 )
 def test_the_fast_path_of_pooling_has_the_numbers_of_the_plain_one(
