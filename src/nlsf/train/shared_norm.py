@@ -27,6 +27,7 @@ class SharedBatchNorm(NodeBatchNorm):
 
     Shapes:
         - input, output: (n, C) or (n, C, L)
+        - inside: as in `NodeBatchNorm`
     """
 
     group: Group
@@ -35,10 +36,9 @@ class SharedBatchNorm(NodeBatchNorm):
         """The batch, normalised; in evaluation by the running statistics."""
         if not self.training:
             return super().forward(x)
-        assert inside is None  # processes that share a training do not pad
         x = x.movedim(1, -1)
-        v, mean = torch.var_mean(x, dim=tuple(range(x.ndim - 1)), correction=0)
-        count = torch.full_like(mean[:1], x.numel() / x.shape[-1])
+        rows = torch.ones_like(x[..., :1]) if inside is None else inside.to(x).unsqueeze(-1)
+        count, mean, v = _moments(x, rows)
         own, ranks = torch.cat([count, mean, v]), range(self.group.size)
         # A sum of rows that only one process fills gathers them.
         placed = torch.stack([own if k == self.group.rank else 0 * own.detach() for k in ranks])
@@ -52,7 +52,15 @@ class SharedBatchNorm(NodeBatchNorm):
         y = (x - mean) * (v + self.eps).rsqrt()
         if self.affine:
             y = y * self.weight + self.bias
-        return y.movedim(-1, 1)
+        return (y if inside is None else y * rows).movedim(-1, 1)
+
+
+def _moments(x: Tensor, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The number (1,) of rows that are 1 and not 0, and the means and variances (C,) over them."""
+    every = tuple(range(x.ndim - 1))
+    count = rows.sum(every)
+    mean = (x * rows).sum(every) / count.clamp(min=1)
+    return count, mean, ((x - mean).square() * rows).sum(every) / count.clamp(min=1)
 
 
 def with_shared_norms(model: nn.Module, group: Group) -> nn.Module:
