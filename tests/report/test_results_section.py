@@ -109,6 +109,13 @@ def test_long_trainings_are_thinned_and_keep_the_best_epoch(many):
     assert loss.marks == [(12_346.0, "best epoch: 12346")]
 
 
+def test_averaged_weights_are_said(many):
+    training = {**many.table["training"], "average": 0.1}
+    averaged = dataclasses.replace(many, table={**many.table, "training": training})
+    assert "averaged" not in learning_curves(many)[1].caption
+    assert "averaged over the epochs before it" in learning_curves(averaged)[1].caption
+
+
 def test_no_epochs_give_no_curves(many):
     assert learning_curves(dataclasses.replace(many, metrics=[])) == []
 

@@ -50,6 +50,8 @@ def learning_curves(record: RunRecord) -> list[Chart]:
         *_other_curves(record, f"val_{record.metric}"),
     ]
     faint = " Faint lines are other seeds." if len(loss) > 2 else ""
+    averaged = record.table.get("training", {}).get("average", 0) > 0
+    mean = ", averaged over the epochs before it," if averaged else ""
     return [
         LineChart(
             "Loss",
@@ -64,7 +66,7 @@ def learning_curves(record: RunRecord) -> list[Chart]:
         ),
         LineChart(
             f"Validation {name}",
-            f"The weights of the best epoch on the validation examples are kept.{faint}",
+            f"The weights of the best epoch on the validation examples{mean} are kept.{faint}",
             "epoch",
             name,
             measured,
