@@ -244,6 +244,7 @@ def test_unknown_protocols_and_presets():
         ({"psi_lr": float("inf")}, "training.psi_lr must be a number from 0 on"),
         ({"weight_decay": -1.0}, "training.weight_decay must be"),
         ({"decoder_weight_decay": float("nan")}, "training.decoder_weight_decay must be"),
+        ({"gain_weight_decay": -1.0}, "training.gain_weight_decay must be"),
         ({"average": -0.1}, "training.average must be from 0 to 1, not -0.1"),
         ({"average": float("nan")}, "training.average must be from 0 to 1"),
         ({"epochs": 5, "warmup": 5}, r"training.warmup \(5\) leaves none of the 5 epochs"),
@@ -256,12 +257,14 @@ def test_training_settings_that_cannot_be(settings, says):
 
 def test_rates_and_decays_of_groups():
     plain = TrainingConfig(lr=0.1, weight_decay=0.2, psi_weight_decay=0.3)
-    groups = ("encoder", "psi", "decoder")
-    assert [plain.learning_rate(g) for g in groups] == [0.1, 0.1, 0.1]
-    assert [plain.decay(g) for g in groups] == [0.2, 0.3, 0.2]
-    own = TrainingConfig(lr=0.1, psi_lr=0.0, weight_decay=0.2, decoder_weight_decay=0.0)
-    assert [own.learning_rate(g) for g in groups] == [0.1, 0.0, 0.1]
-    assert [own.decay(g) for g in groups] == [0.2, 0.0, 0.0]
+    groups = ("encoder", "psi", "gain", "decoder")
+    assert [plain.learning_rate(g) for g in groups] == [0.1, 0.1, 0.1, 0.1]
+    assert [plain.decay(g) for g in groups] == [0.2, 0.3, 0.3, 0.2]
+    own = TrainingConfig(
+        lr=0.1, psi_lr=0.0, weight_decay=0.2, gain_weight_decay=0.4, decoder_weight_decay=0.0
+    )
+    assert [own.learning_rate(g) for g in groups] == [0.1, 0.0, 0.0, 0.1]
+    assert [own.decay(g) for g in groups] == [0.2, 0.0, 0.4, 0.0]
 
 
 def test_other_keys_of_the_data_are_options():
@@ -294,10 +297,13 @@ def test_a_whole_file_of_before_means_what_was_done_then(datasets):
     given = {"data": {"name": "digits-graphs"}, "model": {"name": "pooling"}}
     now = resolve(given, datasets["digits-graphs"], "80-10-10")
     assert (now.training.average, now.model["node_norm"]) == (0.1, True)
+    assert now.training.gain_weight_decay == 0.0
     before = now.to_table()
     del before["training"]["average"], before["model"]["node_norm"]
+    del before["training"]["gain_weight_decay"]
     then = resolve(before, datasets["digits-graphs"], "80-10-10")
     assert (then.training.average, then.model["node_norm"]) == (0.0, False)
+    assert then.training.gain_weight_decay is None
     assert without_later(then.to_table()) == before
     assert without_later(now.to_table()) == now.to_table()
     # What is not whole was not written by a run.

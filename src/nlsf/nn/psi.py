@@ -43,6 +43,10 @@ class Psi(nn.Module):
     multiplicative: bool = True
     """Whether it multiplies the gains of the start, rather than adding to them; for displays."""
 
+    gain_parameters: tuple[str, ...] = ()
+    """Names of parameters that are added to the gains of the start, whatever the norms are: with
+    them alone it is a linear filter. They have a weight decay of their own in training."""
+
     def __init__(self, n_bands: int, channels: int) -> None:
         super().__init__()
         self.n_bands, self.channels = n_bands, channels

@@ -94,6 +94,7 @@ class Response(Psi):
             self.numbers = nn.Parameter(
                 torch.zeros(n_bands, 1 if sharing == "shared" else channels)
             )
+            self.gain_parameters = ("numbers",)
             self.reset_parameters()
             return
         groups, size, out = self._layout()
@@ -115,6 +116,7 @@ class Response(Psi):
             dropout=dropout,
             zero=self.start.name != "random",
         )
+        self.gain_parameters = (f"network.biases.{depth - 1}",)
 
     def _layout(self) -> tuple[int, int, int]:
         """Groups, inputs and outputs of the network."""

@@ -23,7 +23,10 @@ from nlsf.train.tables import (
 )
 
 _DATA_KEYS = ("name", "root", "offline")
-_LATER: Table = {"training": {"average": 0.0}, "model": {"node_norm": False}}
+_LATER: Table = {
+    "training": {"average": 0.0, "gain_weight_decay": None},
+    "model": {"node_norm": False},
+}
 """Settings that whole files of before lack, and what was done then."""
 
 _MAX_SEEDS = 10_000
@@ -44,6 +47,9 @@ class TrainingConfig:
         psi_lr: learning rate of the responses; ``None`` for ``lr``.
         weight_decay: of the encoder.
         psi_weight_decay: of the responses.
+        gain_weight_decay: of what in a response is the same for every signal, and without the rest
+            a linear filter; ``None`` for ``psi_weight_decay``, which pulls to the filter of the
+            start. With 0 the decay of the rest pulls to the best linear filter.
         decoder_weight_decay: of the decoder; ``None`` for ``weight_decay``.
         average: what is validated and kept is a mean of the weights over about this share of the
             training so far, 0.1 for its last tenth; 0 for the weights as they are.
@@ -59,6 +65,7 @@ class TrainingConfig:
     psi_lr: float | None = None
     weight_decay: float = 5e-4
     psi_weight_decay: float = 0.0
+    gain_weight_decay: float | None = None
     decoder_weight_decay: float | None = None
     average: float = 0.0
     dtype: Literal["float32", "float64"] = "float32"
@@ -68,7 +75,8 @@ class TrainingConfig:
             value = getattr(self, name)
             if value is not None and value < low:
                 raise ConfigError(f"training.{name} must be at least {low}, not {value}.")
-        for name in ("lr", "psi_lr", "weight_decay", "psi_weight_decay", "decoder_weight_decay"):
+        decays = [f"{part}weight_decay" for part in ("", "psi_", "gain_", "decoder_")]
+        for name in ("lr", "psi_lr", *decays):
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise ConfigError(f"training.{name} must be a number from 0 on, not {value}.")
@@ -86,12 +94,15 @@ class TrainingConfig:
         return *stopping, self.batch_size, self.average, self.dtype
 
     def learning_rate(self, group: str) -> float:
-        """The learning rate of a group of parameters: encoder, psi or decoder."""
-        return self.psi_lr if group == "psi" and self.psi_lr is not None else self.lr
+        """The learning rate of a group of parameters: encoder, psi, gain or decoder."""
+        responds = group in ("psi", "gain")
+        return self.psi_lr if responds and self.psi_lr is not None else self.lr
 
     def decay(self, group: str) -> float:
         """The weight decay of a group of parameters."""
-        if group == "psi":
+        if group == "gain" and self.gain_weight_decay is not None:
+            return self.gain_weight_decay
+        if group in ("psi", "gain"):
             return self.psi_weight_decay
         own = self.decoder_weight_decay if group == "decoder" else None
         return self.weight_decay if own is None else own

@@ -1,4 +1,5 @@
 import pytest
+import torch
 
 from nlsf.nn import GraphClassifier, NodeClassifier, NodeNLSF, parameter_groups
 
@@ -15,7 +16,8 @@ def groups(kind, **fields):
 @pytest.mark.parametrize("score", ["scalar", "spectral"])
 def test_node_models(branches, score):
     found = groups(NodeClassifier, branches=branches, score=score, response="full", num_layers=2)
-    assert set(found) == {"encoder", "psi", "decoder"}
+    assert set(found) == {"encoder", "psi", "gain", "decoder"}
+    assert all(name.endswith(".response.network.biases.1") for name in found["gain"])
     assert all(name.startswith("encoder.") for name in found["encoder"])
     assert all(".response." in name or "score" in name for name in found["psi"])
     assert all(
@@ -40,6 +42,7 @@ def test_pooling_models():
     found = groups(GraphClassifier, level="pooling")
     assert "encoder" not in found
     assert all(".node.response." in name or name == "filter.scores" for name in found["psi"])
+    assert len(found["gain"]) == 2  # one a branch
     assert any(".node.lin." in name for name in found["decoder"])
 
 
@@ -47,4 +50,29 @@ def test_a_layer_by_itself():
     layer = NodeNLSF(4, 3)
     found = parameter_groups(layer)
     assert found.pop("lin.weight") == "decoder"
+    assert found.pop("response.network.biases.1") == "gain"
     assert set(found.values()) == {"psi"}
+
+
+@pytest.mark.parametrize("response", ["diagonal", "bandwise", "full", "constant"])
+@pytest.mark.parametrize("depth", [1, 3])
+def test_gains_alone_are_a_linear_filter(response, depth):
+    layer = NodeNLSF(3, 2, response=response, a=0.0, depth=depth)
+    gain = {name for name, group in parameter_groups(layer).items() if group == "gain"}
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for name, parameter in layer.response.named_parameters(prefix="response"):
+            parameter.zero_() if name not in gain else parameter.normal_()
+    x, y = torch.randn(2, 12, 3)
+    edges = torch.stack([torch.arange(12), torch.arange(12).roll(1)])
+    edges = torch.cat([edges, edges.flip(0)], dim=1)
+    torch.testing.assert_close(
+        layer(2 * x + y, edges), 2 * layer(x, edges) + layer(y, edges), atol=1e-4, rtol=1e-4
+    )
+    start = NodeNLSF(3, 2, response=response, a=0.0, depth=depth)
+    start.load_state_dict({**start.state_dict(), **_without(layer.state_dict(), gain)})
+    assert not torch.allclose(layer(x, edges), start(x, edges))
+
+
+def _without(state, names):
+    return {name: value for name, value in state.items() if name not in names}

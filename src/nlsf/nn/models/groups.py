@@ -10,7 +10,7 @@ from nlsf.nn.attention import LaplacianAttention
 from nlsf.nn.graph_nlsf import GraphNLSF
 from nlsf.nn.psi import Psi
 
-ParameterGroup: TypeAlias = Literal["encoder", "psi", "decoder"]
+ParameterGroup: TypeAlias = Literal["encoder", "psi", "gain", "decoder"]
 
 
 def parameter_groups(model: nn.Module) -> dict[str, ParameterGroup]:
@@ -20,14 +20,18 @@ def parameter_groups(model: nn.Module) -> dict[str, ParameterGroup]:
       front of the norms of a `GraphNLSF`
     - ``psi``: the responses :math:`\Psi`, the scores of an attention, and the ``coefficients`` of a
       peer's filter
+    - ``gain``: of a response, what is the same for every signal (`Psi.gain_parameters`): the
+      linear filter that is left where all else in it has decayed
     - ``decoder``: all else: linear maps after the filters, decoder, head. The network of a
       `GraphNLSF` belongs here: it is most of that model, and not a correction of a linear filter
     """
     prefixes: dict[str, ParameterGroup] = {"encoder.": "encoder"}
+    gains: set[str] = set()
     for path, part in model.named_modules():
         inside = f"{path}." if path else ""
         if isinstance(part, Psi):
             prefixes[inside] = "psi"
+            gains |= {inside + name for name in part.gain_parameters}
         elif isinstance(part, LaplacianAttention):
             for name in ("scores", "first_score.", "second_score."):
                 prefixes[inside + name] = "psi"
@@ -35,9 +39,11 @@ def parameter_groups(model: nn.Module) -> dict[str, ParameterGroup]:
             prefixes[f"{inside}lin."] = "encoder"
     groups: dict[str, ParameterGroup] = {}
     for name, _ in model.named_parameters():
-        if "coefficients" in name.split("."):
+        if name in gains:
+            groups[name] = "gain"
+        elif "coefficients" in name.split("."):
             groups[name] = "psi"
-            continue
-        found = (group for prefix, group in prefixes.items() if name.startswith(prefix))
-        groups[name] = next(found, "decoder")
+        else:
+            found = (group for prefix, group in prefixes.items() if name.startswith(prefix))
+            groups[name] = next(found, "decoder")
     return groups
