@@ -21,7 +21,7 @@ from nlsf.train.config import (
 from nlsf.train.job import Job
 from nlsf.train.models import MODELS
 from nlsf.train.presets import PRESETS
-from nlsf.train.tables import to_table
+from nlsf.train.tables import to_table, write_toml
 
 DATA = {
     "csbm": {"num_nodes": 60},
@@ -305,6 +305,7 @@ def test_a_whole_file_of_before_means_what_was_done_then(datasets):
     assert (then.training.average, then.model["node_norm"]) == (0.0, False)
     assert then.training.gain_weight_decay is None
     assert without_later(then.to_table()) == before
+    assert without_later(tomllib.loads(then.to_toml())) == tomllib.loads(write_toml(before))
     assert without_later(now.to_table()) == now.to_table()
     # What is not whole was not written by a run.
     del before["training"]["lr"]

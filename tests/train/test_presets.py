@@ -107,5 +107,6 @@ def test_responses_on_graphs_decay_and_their_gains_do_not(datasets):
         return training.get("psi_weight_decay", 0), training.get("gain_weight_decay")
 
     assert decays("pooling") == (0.03, 0.0)
+    assert decays("graph") == (0.03, None)
     # Free numbers in the place of a network, and the filters of peers, do not overfit so.
     assert decays("linear-pooling") == decays("chebnetii") == (0, None)

@@ -24,10 +24,10 @@ from nlsf.train.tables import (
 
 _DATA_KEYS = ("name", "root", "offline")
 _LATER: Table = {
-    "training": {"average": 0.0, "gain_weight_decay": None},
+    "training": {"average": 0.0, "gain_weight_decay": "none"},
     "model": {"node_norm": False},
 }
-"""Settings that whole files of before lack, and what was done then."""
+"""Settings that whole files of before lack, and what was done then, as TOML has it."""
 
 _MAX_SEEDS = 10_000
 
@@ -154,7 +154,7 @@ def without_later(table: Mapping[str, Any]) -> Table:
             result[part] = {
                 key: value
                 for key, value in table[part].items()
-                if key not in before or value != before[key]
+                if key not in before or ("none" if value is None else value) != before[key]
             }
     return result
 

@@ -39,8 +39,11 @@ _SMOOTH: Table = {
     "order": 16,
 }
 
-# A response that is a network overfits; decayed, it shall be a linear filter, not none.
+# A response that is a network overfits. Decayed, it shall be a linear filter, not none.
 _RESPONSE: Table = {"psi_weight_decay": 0.03, "gain_weight_decay": 0.0}
+
+# Filters of the graph level have no response: it is the scores of their attention that decay.
+_SCORES: Table = {"psi_weight_decay": 0.03}
 
 _GRAPHS: Table = {
     "lr": 5e-3,
@@ -184,7 +187,8 @@ def preset(name: str | None, dataset: Dataset, kind: ModelKind, homophilous: boo
     model = table.get("model", {})
     table = {**table, "model": {k: v for k, v in model.items() if k in kind.keys}}
     if dataset.level == "graph" and "response" in kind.keys:
-        table = merged(table, {"training": _RESPONSE})
+        pools = kind.fixed.get("level") == "pooling"
+        table = merged(table, {"training": _RESPONSE if pools else _SCORES})
     if kind.preset and dataset.level == "signal":
         return merged(table, kind.preset)
     if not kind.preset or dataset.level != "node":
