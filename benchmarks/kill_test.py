@@ -35,7 +35,8 @@ from nlsf.experiments.fill import fill
 from nlsf.experiments.spec import Experiment
 from nlsf.experiments.store import Store
 from nlsf.spectral import SpectrumCache, laplacian, partial_eigh
-from nlsf.train import json_lines, resume, train
+from nlsf.store import json_lines
+from nlsf.train import resume, train
 from nlsf.train.run_folder import RunFolder
 
 ROWS = Path(__file__).parent / "results" / "kill_test.jsonl"

@@ -15,19 +15,21 @@ SOURCE = Path(nlsf.__file__).parent
 MAY_USE = {
     "__main__": {"cli"},
     "errors": set(),
-    "spectral": {"errors"},
-    "nn": {"errors", "spectral"},
-    "transforms": {"errors", "spectral"},
-    "cluster": {"errors", "spectral"},
-    "data": {"errors"},
+    "store": {"errors"},
+    "spectral": {"errors", "store"},
+    "nn": {"errors", "store", "spectral"},
+    "transforms": {"errors", "store", "spectral"},
+    "cluster": {"errors", "store", "spectral"},
+    "data": {"errors", "store"},
     "testing": {"errors", "spectral"},
-    "plotting": {"errors", "spectral"},
-    "train": {"errors", "spectral", "nn", "data"},
-    "report": {"errors", "spectral", "nn", "data", "train"},
-    "experiments": {"errors", "spectral", "nn", "data", "train"},
-    "lab": {"errors", "spectral", "nn", "data", "train", "testing", "report"},
+    "plotting": {"errors", "store", "spectral"},
+    "train": {"errors", "store", "spectral", "nn", "data"},
+    "report": {"errors", "store", "spectral", "nn", "data", "train"},
+    "experiments": {"errors", "store", "spectral", "nn", "data", "train"},
+    "lab": {"errors", "store", "spectral", "nn", "data", "train", "testing", "report"},
     "cli": {
         "errors",
+        "store",
         "spectral",
         "nn",
         "transforms",
@@ -170,6 +172,8 @@ def check(*never):
     assert not found, found
 import nlsf
 check(*heavy, *optional)
+import nlsf.store.files, nlsf.store.locks, nlsf.store.json_lines
+check(*heavy - {"numpy"}, *optional)
 assert "spectral" in dir(nlsf)
 nlsf.spectral.laplacian
 check(*optional, "rich", "typer")

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nlsf.spectral import Bands, Spectrum
 from nlsf.spectral.summary import summarize
+from nlsf.store.files import whole_file
 
 # Okabe and Ito: told apart by people who see few colours, and in grey.
 _BAR, _LINE, _ENERGY = "#56B4E9", "#D55E00", "#009E73"
@@ -45,9 +46,8 @@ def plot_spectra(
         figure.suptitle(title)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.part")
-    figure.savefig(partial, dpi=120, format=path.suffix.lstrip(".") or "png")
-    partial.replace(path)
+    with whole_file(path) as file:
+        figure.savefig(file, dpi=120, format=path.suffix.lstrip(".") or "png")
     return path
 
 

@@ -8,7 +8,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from nlsf.data.files import RemoteFile, checksum, is_present, locate_all
+from nlsf.data.files import RemoteFile, is_present, locate_all
 from nlsf.errors import DataError
 
 PAGE = "https://example.org/page"
@@ -90,9 +90,3 @@ def test_permissions(tmp_path):
             locate_all(BY_HAND[:1], tmp_path)
     finally:
         (tmp_path / "set").chmod(0o755)
-
-
-def test_checksum(tmp_path):
-    path = tmp_path / "x"
-    path.write_bytes(b"abc" * 100_000)
-    assert checksum(path) == hashlib.sha256(b"abc" * 100_000).hexdigest()

@@ -124,7 +124,7 @@ def test_what_a_killed_process_left_is_written_again(store):
     assert store.missing(CELL, 1) == [0]
     (folder / "cell.toml").write_text(CELL.to_toml())
     (folder / "config.toml").write_text("protocol = 'of another run'")
-    (folder / ".results.jsonl-0123.tmp").write_text('{"seed": 0')
+    (folder / ".results.jsonl-0123456789ab.tmp").write_text('{"seed": 0')
     assert store.missing(CELL, 1) == [0]
     assert list(store.cells()) == []
     store.write(CELL, config(), TRIALS, [row(0)])

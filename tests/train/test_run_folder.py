@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from nlsf.errors import ConfigError, DataError, FormatError
-from nlsf.train.atomic import TEMPORARY
+from nlsf.store.files import TEMPORARY
 from nlsf.train.run_folder import RunFolder
 from processes import Process
 

@@ -203,7 +203,7 @@ def _print(
         form: which of them.
         output: the file.
     """
-    from nlsf.train.atomic import write_text
+    from nlsf.store.files import write_text
 
     if form is Format.terminal:
         if output is None:
@@ -224,7 +224,7 @@ def _print(
 def _document(console: Console, path: Path, experiments: Path, store: Store) -> None:
     from nlsf.errors import FormatError
     from nlsf.experiments.document import update
-    from nlsf.train.atomic import write_text
+    from nlsf.store.files import write_text
 
     old = path.read_text(encoding="utf-8")
     try:

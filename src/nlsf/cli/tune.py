@@ -190,7 +190,7 @@ def _finish(
     """Prints the best point, and writes best.toml and the page."""
     from nlsf.experiments.records import importances, read_tuned
     from nlsf.report.tuning_page import tuning_page
-    from nlsf.train.atomic import write_text
+    from nlsf.store.files import write_text
     from nlsf.train.job import Job
     from nlsf.train.tables import merged, write_toml
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from nlsf.data.catalogue import CATALOGUE, Entry, Statistics, find, load
-from nlsf.data.files import RemoteFile, checksum, is_present
+from nlsf.data.files import RemoteFile, is_present
 from nlsf.errors import NLSFError
+from nlsf.store.files import file_checksum
 
 if TYPE_CHECKING:
     from nlsf.data.dataset import Dataset
@@ -96,7 +97,7 @@ def _file_row(root: Path, entry: Entry, file: RemoteFile) -> CheckRow:
     if file.size is not None and size != file.size:
         detail = f"{size:,} bytes, expected {file.size:,}"
         return CheckRow(entry.name, file.path, "wrong", detail)
-    found = checksum(path)
+    found = file_checksum(path)
     if found != file.sha256:
         detail = f"SHA-256 {found}, expected {file.sha256}"
         return CheckRow(entry.name, file.path, "wrong", detail)

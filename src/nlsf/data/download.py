@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import http.client
-import os
-import secrets
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from nlsf.errors import DataError, FormatError, NLSFError
+from nlsf.store.files import DAY, remove_leftovers, whole_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,14 +43,11 @@ def download(
     """
     if file.url is None:
         raise DataError(f"{target} cannot be downloaded: fetch it from {file.page} by hand.")
-    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as stream:
+        remove_leftovers(target.parent, age=DAY)
+        with whole_file(target) as stream:
             _fetch(file, file.url, target, stream, console, timeout)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, target)
     except NLSFError:
         raise
     except OSError as error:
@@ -59,9 +55,6 @@ def download(
             f"{target} cannot be written ({error.strerror}): make room there or choose another "
             "data root."
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def _fetch(

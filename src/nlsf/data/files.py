@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,12 +81,6 @@ def is_present(file: RemoteFile, root: Path) -> bool:
     if found and not os.access(path, os.R_OK):
         raise DataError(f"{path} cannot be read: mend its permissions.")
     return found
-
-
-def checksum(path: Path) -> str:
-    """The SHA-256 of a file, read in pieces."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _source(file: RemoteFile) -> str:

@@ -22,7 +22,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from torch import Tensor
 
 from nlsf.data.dataset import Dataset, Split
 from nlsf.errors import DataError, FormatError
+from nlsf.store.files import write_text
 
 _FORMAT = "nlsf-split 1"
 _PARTS = ("train", "val", "test")
@@ -73,7 +73,7 @@ def write_split(path: str | os.PathLike[str], split: Split, dataset: Dataset) ->
         for name in sorted(fields)
     ]
     try:
-        _write_atomically(path, "{\n" + ",\n".join(lines) + "\n}\n")
+        write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror or error}.") from error
 
@@ -180,15 +180,3 @@ def _check_examples(path: Path, name: str, part: Tensor, dataset: Dataset) -> No
         raise FormatError(
             f"{path}: the field {name!r} holds example {int(unknown[0])}, which has no label."
         )
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

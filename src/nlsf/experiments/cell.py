@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from nlsf.data.catalogue import find
 from nlsf.errors import ConfigError, FormatError, unknown_name
 from nlsf.experiments.space import Point, Space, plain
 from nlsf.experiments.trial import Tuning
+from nlsf.store.files import text_checksum
 from nlsf.train.config import without_place
 from nlsf.train.tables import Table, merged, parse_toml, write_toml
 
@@ -53,7 +53,7 @@ class Cell:
         Nor are defaults, which presets and models fill in: a `Store` keeps them beside the rows.
         """
         text = json.dumps(plain(self.to_table()), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return text_checksum(text)
 
     @property
     def stem(self) -> str:

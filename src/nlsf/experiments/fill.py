@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import time
@@ -19,6 +18,7 @@ from nlsf.experiments.spec import Cell, Column, Experiment, Method
 from nlsf.experiments.store import Store
 from nlsf.experiments.trial import Trial
 from nlsf.experiments.tune import tune
+from nlsf.store.files import text_checksum
 from nlsf.train.run import RunResult, resume, train
 from nlsf.train.run_folder import RunFolder
 
@@ -192,8 +192,8 @@ class _Filling:
         return (tuned.point, tuned.trials) if tuned.complete else None
 
     def _train(self, cell: Cell, folder: Path, point: Point, seeds: Sequence[int]) -> RunResult:
-        content = json.dumps([dict(point), list(seeds)], sort_keys=True).encode()
-        path = folder / f"run-{seeds[0]}-{hashlib.sha256(content).hexdigest()[:8]}"
+        content = json.dumps([dict(point), list(seeds)], sort_keys=True)
+        path = folder / f"run-{seeds[0]}-{text_checksum(content)[:8]}"
         options: dict[str, Any] = {"display": self.display.training(), "cache": self.cache}
         if (path / "config.toml").exists():
             return resume(path, **options)

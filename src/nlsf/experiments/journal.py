@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from nlsf.errors import ConfigError, FormatError
 from nlsf.experiments.study import Keeper, own_name
-from nlsf.train.atomic import naming
-
-if sys.platform != "win32":
-    import fcntl
+from nlsf.store import json_lines
+from nlsf.store.files import naming
+from nlsf.store.locks import FileLock, is_held
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
@@ -27,7 +24,7 @@ _START = b'{"op_code":'
 class Journal(Keeper):
     """A journal file of Optuna, ``study.journal``.
 
-    All locks are `flock`, which the system frees when a process ends, however it ends:
+    All locks are `FileLock`, which the system frees when a process ends, however it ends:
     ``study.journal`` itself while a line is appended, ``study.journal.lock`` while a trial is
     claimed, and one ``study.journal.TOKEN.worker`` a worker, which tells the others that it lives.
     Systems without ``flock`` must have one worker.
@@ -58,23 +55,19 @@ class Journal(Keeper):
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Waits for the lock of the file beside."""
-        handle = _locked(self._beside("lock"))
-        try:
+        with FileLock(self._beside("lock")):
             yield
-        finally:
-            os.close(handle)
 
     @contextmanager
     def at_work(self) -> Iterator[str]:
         """Holds the lock of a file of this worker."""
         token = secrets.token_hex(8)
         path = self._beside(f"{token}.worker")
-        handle = _locked(path)
-        try:
-            yield f"{own_name()}:{token}"
-        finally:
-            path.unlink(missing_ok=True)
-            os.close(handle)
+        with FileLock(path):
+            try:
+                yield f"{own_name()}:{token}"
+            finally:
+                path.unlink(missing_ok=True)
 
     @contextmanager
     def working(self, trial: Trial) -> Iterator[None]:
@@ -83,44 +76,25 @@ class Journal(Keeper):
 
     def alive(self, worker: str) -> bool:
         """Whether the worker's file is locked; that of a dead worker is removed."""
-        if sys.platform == "win32":
-            return True
         path = self._beside(f"{worker.rsplit(':', 1)[-1]}.worker")
-        try:
-            handle = os.open(path, os.O_RDWR)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        else:
+        held = is_held(path)
+        if not held:
             path.unlink(missing_ok=True)
-            return False
-        finally:
-            os.close(handle)
+        return held
 
     def _beside(self, suffix: str) -> Path:
         return self.path.with_name(f"{self.path.name}.{suffix}")
 
 
-class _Appending:
+class _Appending(FileLock):
     """The lock that Optuna takes to append lines; a line that a killed process tore is cut off."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._handle = path, -1
-
-    def acquire(self) -> bool:
-        """Waits for the lock."""
-        self._handle = _locked(self._path)
-        size = os.fstat(self._handle).st_size
-        if size and os.pread(self._handle, 1, size - 1) != b"\n":
-            os.ftruncate(self._handle, self._path.read_bytes().rfind(b"\n") + 1)
-        return True
-
-    def release(self) -> None:
-        """Frees it."""
-        os.close(self._handle)
+    def acquire(self, *, wait: bool = True) -> bool:
+        """Takes the lock, then mends the file."""
+        taken = super().acquire(wait=wait)
+        if taken:
+            json_lines.mend(self.path)
+        return taken
 
 
 def _check_start(path: Path) -> None:
@@ -130,17 +104,3 @@ def _check_start(path: Path) -> None:
             start = file.read(len(_START))
         if not _START.startswith(start):
             raise FormatError(f"{path} is not a journal of trials: name another file.")
-
-
-def _locked(path: Path) -> int:
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            if sys.platform != "win32":
-                fcntl.flock(handle, fcntl.LOCK_EX)
-        except BaseException:
-            os.close(handle)
-            raise
-    except OSError as error:
-        raise naming(error, path) from error
-    return handle

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from nlsf.errors import ConfigError, FormatError
 from nlsf.experiments.cell import Cell
-from nlsf.train import json_lines
-from nlsf.train.atomic import TEMPORARY, write_bytes, write_text
+from nlsf.store import json_lines
+from nlsf.store.files import read_text, remove_leftovers, text_checksum, write_text
 from nlsf.train.config import without_later, without_place
 from nlsf.train.tables import parse_toml, write_toml
 
 if TYPE_CHECKING:
     from nlsf.experiments.trial import Trial
 
-_LIMITS = {".toml": 2**20, ".jsonl": 2**26}
+_TEXT_LIMIT, _ROWS_LIMIT = 2**20, 2**26
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,8 @@ class Store:
                 )
         if not results.exists():
             return []
-        _check_size(results)
-        rows = json_lines.read(results)
-        _check_rows(rows, results, cell, _spec(_read_text(folder / "config.toml")))
+        rows = json_lines.read(results, limit=_ROWS_LIMIT)
+        _check_rows(rows, results, cell, text_checksum(_read_text(folder / "config.toml")))
         return rows
 
     def missing(self, cell: Cell, seeds: int) -> list[int]:
@@ -67,10 +65,7 @@ class Store:
     def trials(self, cell: Cell) -> list[dict[str, Any]]:
         """The trials of a cell, by number; none where nothing was tuned."""
         path = self.path / cell.stem / "trials.jsonl"
-        if not path.exists():
-            return []
-        _check_size(path)
-        return json_lines.read(path)
+        return json_lines.read(path, limit=_ROWS_LIMIT) if path.exists() else []
 
     def write(
         self,
@@ -93,23 +88,21 @@ class Store:
         folder = self.path / cell.stem
         kept = self.rows(cell)
         config = _settings(config_toml, folder / "config.toml")
-        if kept and kept[0]["spec"] != _spec(config):
+        if kept and kept[0]["spec"] != text_checksum(config):
             raise ConfigError(
                 f"{folder} has rows of a run with other settings (see its config.toml): remove the "
                 "folder to run the cell again."
             )
         folder.mkdir(parents=True, exist_ok=True)
-        for leftover in folder.glob(TEMPORARY):  # of a process that was killed
-            leftover.unlink(missing_ok=True)
+        remove_leftovers(folder)
         lines = [_trial_row(trial) for trial in trials] or self.trials(cell)
-        added = {"cell": cell.id, "trials": len(lines), "spec": _spec(config)}
+        added = {"cell": cell.id, "trials": len(lines), "spec": text_checksum(config)}
         by_seed = {row["seed"]: {"point": {}, **row, **added} for row in rows}
         by_seed |= {row["seed"]: row for row in kept}
         write_text(folder / "cell.toml", cell.to_toml())
         write_text(folder / "config.toml", config)
-        write_bytes(folder / "trials.jsonl", json_lines.encode(lines))
-        in_order = [by_seed[seed] for seed in sorted(by_seed)]
-        write_bytes(folder / "results.jsonl", json_lines.encode(in_order))
+        json_lines.write(folder / "trials.jsonl", lines)
+        json_lines.write(folder / "results.jsonl", [by_seed[seed] for seed in sorted(by_seed)])
 
     def cells(self) -> Iterator[Cell]:
         """All cells that have rows, by the names of their folders."""
@@ -128,17 +121,7 @@ def _read_cell(folder: Path) -> Cell:
 def _read_text(path: Path) -> str:
     if not path.is_file():
         raise FormatError(f"{path.parent} has no {path.name}: put it back, or remove the folder.")
-    _check_size(path)
-    try:
-        return path.read_bytes().decode()
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path} is not text in UTF-8.") from error
-
-
-def _check_size(path: Path) -> None:
-    limit = _LIMITS[path.suffix]
-    if path.stat().st_size > limit:
-        raise FormatError(f"{path} is larger than {limit // 2**20} MiB, so it is not one of ours.")
+    return read_text(path, limit=_TEXT_LIMIT)
 
 
 def _check_rows(rows: Sequence[Mapping[str, Any]], path: Path, cell: Cell, spec: str) -> None:
@@ -172,10 +155,6 @@ def _settings(config_toml: str, path: Path) -> str:
     if isinstance(table.get("data"), dict):
         table["data"] = without_place(table["data"])
     return write_toml(without_later(table))
-
-
-def _spec(config: str) -> str:
-    return hashlib.sha256(config.encode()).hexdigest()
 
 
 def _trial_row(trial: Trial) -> dict[str, Any]:

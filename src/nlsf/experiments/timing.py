@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import statistics
@@ -17,8 +16,8 @@ import torch
 from nlsf.errors import ConfigError, FormatError, NLSFError
 from nlsf.experiments.fill import held
 from nlsf.experiments.spec import Cell, Column, Experiment
-from nlsf.train import json_lines
-from nlsf.train.atomic import write_bytes
+from nlsf.store import json_lines
+from nlsf.store.files import text_checksum
 from nlsf.train.config import without_place
 from nlsf.train.inputs import Inputs
 from nlsf.train.job import Job
@@ -57,11 +56,9 @@ class Timings:
         path = self._file(experiment, column)
         if not path.exists():
             return {}
-        if path.stat().st_size > _LIMIT:
-            raise FormatError(f"{path} is larger than {_LIMIT // 2**20} MiB, so it is not ours.")
         ids = {m.label: experiment.cell(m, column).id for m in experiment.methods}
         found: dict[str, dict[str, Any]] = {}
-        for number, row in enumerate(json_lines.read(path), start=1):
+        for number, row in enumerate(json_lines.read(path, limit=_LIMIT), start=1):
             _check(row, f"{path}, line {number}")
             if row["method"] in found:
                 raise FormatError(f"{path}, line {number}: {row['method']!r} stands there twice.")
@@ -79,7 +76,7 @@ class Timings:
         """Puts the rows of a data set in the place of those that were there."""
         path = self._file(experiment, column)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, json_lines.encode(rows))
+        json_lines.write(path, rows)
 
     def _file(self, experiment: Experiment, column: Column) -> Path:
         return self.path / stem_of(experiment, column) / "timing.jsonl"
@@ -109,7 +106,7 @@ def stem_of(experiment: Experiment, column: Column) -> str:
     described = [without_place(column.data), column.protocol, column.settings]
     text = json.dumps(described, sort_keys=True, default=str)
     words = f"{experiment.name}-{column.data['name']}".lower()
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    digest = text_checksum(text)[:8]
     return f"{re.sub(r'[^a-z0-9.]+', '-', words)}-{digest}"
 
 

@@ -27,7 +27,7 @@ from nlsf.report.charts import (
     Tiles,
     chart_data,
 )
-from nlsf.train.atomic import write_text
+from nlsf.store.files import write_text
 
 _SCRIPTS = (
     "elements", "scales", "marks", "readout", "textures",

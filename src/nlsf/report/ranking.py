@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nlsf.report.paired import Paired, paired
 from nlsf.report.record import RunRecord
-from nlsf.train.atomic import write_text
+from nlsf.store.files import write_text
 from nlsf.train.metrics import higher_is_better, interval
 from nlsf.train.run_folder import RunFolder
 

@@ -15,6 +15,7 @@ from nlsf.errors import SignalError
 from nlsf.spectral.chebyshev import ScaledOperator
 from nlsf.spectral.polynomial_projector import PolynomialProjector
 from nlsf.spectral.projector import fitting, on_nodes
+from nlsf.store.files import DAY, remove_leftovers, whole_file
 
 _GROUP = 4
 """Chebyshev terms that are added to the bands in one pass: each pass reads and writes all bands."""
@@ -159,6 +160,7 @@ class _Files:
     def __init__(self, folder: str | os.PathLike[str], key: str) -> None:
         self.folder, self.key = Path(folder).expanduser(), key
         self.folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.folder, age=DAY)
 
     def _path(self, number: int, what: str) -> Path:
         return self.folder / f"{self.key}-{number:04d}-{what}.npy"
@@ -169,14 +171,8 @@ class _Files:
     def write(self, number: int, bands: Tensor, gram: Tensor) -> None:
         # The bands last: where they are, their Gram matrices are.
         for what, tensor in (("gram", gram), ("bands", bands)):
-            path = self._path(number, what)
-            part = path.with_name(f"{path.name}.{os.getpid()}.part")
-            try:
-                with part.open("wb") as file:
-                    np.save(file, tensor.numpy(), allow_pickle=False)
-                part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
+            with whole_file(self._path(number, what)) as file:
+                np.save(file, tensor.numpy(), allow_pickle=False)
 
     def read(self, number: int) -> tuple[Tensor, Tensor]:
         gram = np.load(self._path(number, "gram"), allow_pickle=False)

@@ -14,7 +14,7 @@ from safetensors.torch import save as serialize
 from torch import Tensor
 
 from nlsf.errors import DataError, FormatError
-from nlsf.train.atomic import write_bytes
+from nlsf.store.files import write_bytes
 
 FORMAT = "nlsf-checkpoint 1"
 _KEY = "nlsf"

@@ -19,6 +19,7 @@ from nlsf.data.own import open_dataset
 from nlsf.data.protocols import draw
 from nlsf.data.root import data_root
 from nlsf.data.split_file import digest, label_digest
+from nlsf.store.files import text_checksum
 from nlsf.train.config import DataConfig, RunConfig, check_keys, resolve, user_path
 from nlsf.train.fit import Fit, Lesson
 from nlsf.train.group import Group
@@ -161,7 +162,7 @@ class Job:
         return {
             "fingerprint": fingerprint(self.dataset),
             "labels": label_digest(self.dataset),
-            "splits": hashlib.sha256(splits.encode()).hexdigest(),
+            "splits": text_checksum(splits),
         }
 
     @property

@@ -17,7 +17,7 @@ from nlsf.data.features import FeatureConfig
 from nlsf.data.protocols import draw
 from nlsf.data.split_file import digest
 from nlsf.errors import ConfigError, DataError, NLSFError
-from nlsf.train.atomic import write_text
+from nlsf.store.files import write_text
 from nlsf.train.fit import evaluate
 from nlsf.train.inputs_for import inputs_for
 from nlsf.train.job import fingerprint

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +14,17 @@ from typing import Any
 from torch import Tensor
 
 from nlsf.errors import ConfigError, DataError, FormatError
-from nlsf.train import checkpoint, json_lines
-from nlsf.train.atomic import TEMPORARY, naming, write_bytes, write_text
-
-if sys.platform != "win32":
-    import fcntl
+from nlsf.store import json_lines
+from nlsf.store.files import (
+    TEMPORARY,
+    naming,
+    read_text,
+    remove_leftovers,
+    text_checksum,
+    write_text,
+)
+from nlsf.store.locks import FileLock
+from nlsf.train import checkpoint
 
 _CONFIG_LIMIT = 2**20
 
@@ -117,27 +121,20 @@ class RunFolder:
     def lock(self) -> Iterator[None]:
         """Holds the folder: a second process that asks for it is refused.
 
-        The system frees it when the process ends, however it ends. Systems without ``flock`` have
-        no lock.
+        It is free when the process ends, however it ends; see `FileLock`.
         """
-        if sys.platform == "win32":
-            yield
-            return
-        handle = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+        lock = FileLock(self.path / ".lock")
+        if not lock.acquire(wait=False):
+            raise ConfigError(
+                f"Another process is training in {self.path}: wait for it, or choose another "
+                "--output."
+            )
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise ConfigError(
-                    f"Another process is training in {self.path}: wait for it, or choose another "
-                    "--output."
-                ) from error
             # A process that was killed while it wrote could not remove its temporary file.
-            for leftover in self.path.glob(TEMPORARY):
-                leftover.unlink(missing_ok=True)
+            remove_leftovers(self.path)
             yield
         finally:
-            os.close(handle)
+            lock.release()
 
     def write_config(self, text: str) -> None:
         """Writes ``config.toml``."""
@@ -145,17 +142,12 @@ class RunFolder:
 
     def read_config(self) -> str:
         """The text of ``config.toml``."""
-        if self._config.stat().st_size > _CONFIG_LIMIT:
-            raise FormatError(f"{self._config} is larger than 1 MiB, so it is not a configuration.")
-        try:
-            return self._config.read_bytes().decode()
-        except UnicodeDecodeError as error:
-            raise FormatError(f"{self._config} is not text in UTF-8.") from error
+        return read_text(self._config, limit=_CONFIG_LIMIT)
 
     @property
     def spec(self) -> str:
         """A hash of ``config.toml``: it names what a number was measured with."""
-        return hashlib.sha256(self.read_config().encode()).hexdigest()
+        return text_checksum(self.read_config())
 
     def save_checkpoint(self, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
         """Writes ``checkpoint.safetensors``, after the metrics that it may count on are on disk."""
@@ -207,7 +199,7 @@ class RunFolder:
 
     def write_results(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Writes ``results.jsonl``: with it, the run is finished."""
-        write_bytes(self._results, json_lines.encode(rows))
+        json_lines.write(self._results, rows)
 
     def results(self) -> list[dict[str, Any]]:
         """The rows of ``results.jsonl``."""

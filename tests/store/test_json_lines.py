@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from nlsf.errors import FormatError
-from nlsf.train.json_lines import append, encode, read, sync
+from nlsf.store.json_lines import append, encode, mend, read, sync, write
+from processes import Process
 
 
 def test_rows_keep_their_order_and_every_digit():
@@ -49,6 +50,48 @@ def test_bad_lines_are_named(tmp_path, line):
     (tmp_path / "m.jsonl").write_bytes(b'{"a": 1}\n' + line + b"\n")
     with pytest.raises(FormatError, match=r"m\.jsonl, line 2: expected a JSON object"):
         read(tmp_path / "m.jsonl", torn=True)
+
+
+def test_a_torn_line_is_cut_off(tmp_path):
+    path = tmp_path / "m.jsonl"
+    whole = encode([{"a": 1}, {"b": "λ"}])
+    for size in range(len(whole) + 1):
+        path.write_bytes(whole[:size])
+        mend(path)
+        assert path.read_bytes() == whole[: whole[:size].rfind(b"\n") + 1]
+
+
+def test_writing_replaces_what_was_there(tmp_path):
+    path = tmp_path / "m.jsonl"
+    write(path, [{"a": 1}, {"a": 2}])
+    write(path, [{"a": 3}])
+    assert read(path) == [{"a": 3}]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["m.jsonl"]
+
+
+def test_a_file_beyond_its_limit_is_not_read(tmp_path):
+    path = tmp_path / "m.jsonl"
+    write(path, [{"text": "x" * 2**20}])
+    assert len(read(path, limit=2**21)) == 1
+    with pytest.raises(FormatError, match=r"m\.jsonl is larger than 1 MiB"):
+        read(path, limit=2**20)
+
+
+APPEND = """
+from pathlib import Path
+from nlsf.store.json_lines import append
+for number in range(200):
+    append(Path("m.jsonl"), [{"who": who, "number": number, "long": "x" * 3000}])
+"""
+
+
+def test_processes_that_append_at_once_never_mix_their_rows(tmp_path):
+    both = [Process(tmp_path, exec, APPEND, {"who": who}, name=who) for who in "ab"]
+    for process in both:
+        assert process.end() == 0, process.errors
+    rows = read(tmp_path / "m.jsonl")
+    for who in "ab":
+        assert [row["number"] for row in rows if row["who"] == who] == list(range(200))
 
 
 def test_syncing_needs_no_file(tmp_path):

@@ -1,4 +1,4 @@
-"""Files with one JSON object a line: `encode`, `append`, `read`, `sync`."""
+"""Files with one JSON object a line: `write`, `append`, `read`, `mend`, `sync`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from nlsf.errors import FormatError
-from nlsf.train.atomic import naming
+from nlsf.store.files import check_size, naming, write_bytes
 
 
 def encode(rows: Sequence[Mapping[str, Any]]) -> bytes:
     """One line a row: keys in their order, floats by ``repr``, NaN and infinities as ``null``."""
     lines = [json.dumps(_finite(row), ensure_ascii=False, allow_nan=False) for row in rows]
     return "".join(f"{line}\n" for line in lines).encode()
+
+
+def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes a file of these rows, whole or not at all, in the place of the one that was there."""
+    write_bytes(path, encode(rows))
 
 
 def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -44,16 +49,19 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         raise naming(error, path) from error
 
 
-def read(path: Path, *, torn: bool = False) -> list[dict[str, Any]]:
+def read(path: Path, *, torn: bool = False, limit: int | None = None) -> list[dict[str, Any]]:
     """The rows of a file.
 
     Args:
         path: the file.
         torn: leave out a last line without line end, which a killed process left.
+        limit: bytes that a file of this kind has at most; any number by default.
 
     Raises:
-        FormatError: a line is not a JSON object.
+        FormatError: a line is not a JSON object, or the file is too large.
     """
+    if limit is not None:
+        check_size(path, limit)
     *lines, rest = path.read_bytes().split(b"\n")
     if rest and not torn:
         raise FormatError(f"{path}, line {len(lines) + 1}: the line is cut off.")
@@ -67,6 +75,18 @@ def read(path: Path, *, torn: bool = False) -> list[dict[str, Any]]:
             raise FormatError(f"{path}, line {number}: expected a JSON object.")
         rows.append(row)
     return rows
+
+
+def mend(path: Path) -> None:
+    """Cuts off a last line without line end, which a killed process left; nobody else may write."""
+    with path.open("rb+") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size == 0:
+            return
+        file.seek(size - 1)
+        if file.read(1) != b"\n":
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def sync(path: Path) -> None:
