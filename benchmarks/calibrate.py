@@ -40,7 +40,7 @@ def build(nodes):
     from nlsf.data import block_model
     from nlsf.spectral import laplacian
     from nlsf.spectral.chebyshev import ScaledOperator
-    from nlsf.spectral.frequency_range import ends_request, range_of
+    from nlsf.spectral.eigen.request import ends_request, range_of
 
     edges = block_model(nodes, degree=16).edge_index
     options = {"num_nodes": nodes, "normalization": "sym", "self_loops": True}
@@ -56,7 +56,7 @@ def product(shift, columns):
     import numpy as np
     import torch
 
-    from nlsf.spectral.csr import csr_tensor
+    from nlsf.spectral.operators.csr import csr_tensor
 
     matrix = csr_tensor(shift.matrix.astype(np.float32))
     x = torch.randn(shift.num_nodes, columns)

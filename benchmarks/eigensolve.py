@@ -55,7 +55,7 @@ def solve(shift, solver, k):
     from scipy.sparse.linalg import eigsh, lobpcg
 
     from nlsf.spectral import partial_eigh
-    from nlsf.spectral.solver import lowest_eigenpairs
+    from nlsf.spectral.eigen.lowest import lowest_eigenpairs
 
     A, n = shift.matrix, shift.num_nodes
     rng = np.random.default_rng(0)

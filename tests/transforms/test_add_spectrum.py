@@ -2,6 +2,7 @@ import copy
 import functools
 import pickle
 from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
 
 import pytest
 import torch
@@ -161,6 +162,18 @@ def test_a_data_set_stores_it(tmp_path, count):
         assert_same(data.spectrum, transform(graph).spectrum)
         assert torch.equal(data.x, graph.x)
     assert len(again.copy([1, 3]).spectrum) == 2
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_a_spectrum_stored_by_the_first_version_is_read(weights_only):
+    stored = Path(__file__).with_name("spectrum_stored_by_0_1.pt")
+    edges = torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]])
+    found = torch.load(stored, weights_only=weights_only)
+    expected = partial_eigh(laplacian(edges, normalization="sym"))
+    assert isinstance(found, Spectrum)
+    torch.testing.assert_close(found.values, expected.values)
+    assert [getattr(found, f) for f in FIELDS[2:]] == [getattr(expected, f) for f in FIELDS[2:]]
+    assert b"nlsf.spectral.spectrum\nSpectrum" in pickle.dumps(found, 0), "and older ones read ours"
 
 
 def test_a_data_set_notices_another_transform(tmp_path):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from nlsf.data.dataset import Dataset
-    from nlsf.spectral.shift import Normalization
+    from nlsf.spectral.operators.shift import Normalization
 
 
 def decompose_all(

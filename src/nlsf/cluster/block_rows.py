@@ -16,7 +16,7 @@ from scipy import sparse
 from torch import Tensor
 
 from nlsf.spectral.chebyshev import ScaledOperator
-from nlsf.spectral.csr import csr_tensor
+from nlsf.spectral.operators.csr import csr_tensor
 
 Array: TypeAlias = NDArray[Any]
 """Numbers travel as arrays: Dask sends them without a copy."""

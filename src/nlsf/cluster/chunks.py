@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nlsf.errors import GraphError
 from nlsf.spectral import ShiftOperator, adjacency_matrix
-from nlsf.spectral.graph_input import Graph
+from nlsf.spectral.operators.graph_input import Graph
 
 _OVERHEAD = 100**3
 """The cost of a graph without nodes, in the unit of N^3: building the operator, and Python."""

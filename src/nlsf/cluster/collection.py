@@ -15,9 +15,9 @@ from nlsf.cluster.connection import Cluster, connect, first_done, gone, watched
 from nlsf.cluster.worker import Job, Solved, solve_chunk
 from nlsf.errors import ClusterError, NLSFError
 from nlsf.spectral import Bands, Spectrum, SpectrumCache
-from nlsf.spectral.cache import CacheArgument
-from nlsf.spectral.graph_input import Graph
-from nlsf.spectral.shift import Normalization, Symmetrize
+from nlsf.spectral.eigen.cache import CacheArgument
+from nlsf.spectral.operators.graph_input import Graph
+from nlsf.spectral.operators.shift import Normalization, Symmetrize
 
 Progress: TypeAlias = Callable[[int, int], object]
 """Called with the numbers of finished and of all graphs."""

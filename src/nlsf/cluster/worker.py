@@ -11,10 +11,8 @@ from typing import Any
 from nlsf.cluster.chunks import Edges
 from nlsf.errors import ClusterError, NLSFError
 from nlsf.spectral import Bands, Spectrum, SpectrumCache
-from nlsf.spectral.batched import solve_graph
-from nlsf.spectral.blas import one_blas_thread
-from nlsf.spectral.eigensolve import SOLVER_VERSION
-from nlsf.spectral.shift import Normalization, Symmetrize
+from nlsf.spectral.eigen.eigensolve import SOLVER_VERSION, one_blas_thread, solve_graph
+from nlsf.spectral.operators.shift import Normalization, Symmetrize
 
 
 def versions() -> tuple[str, ...]:

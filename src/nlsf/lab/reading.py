@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from nlsf.lab.spaces import circle
 from nlsf.nn import GraphNLSF, LaplacianAttention
 from nlsf.spectral import IndexBands, IntervalBands, laplacian, partial_eigh
-from nlsf.spectral.shift import Normalization
+from nlsf.spectral.operators.shift import Normalization
 
 Operators: TypeAlias = tuple[Normalization, Normalization]
 """Of the index branch and of the value branch: ``None`` is L, ``"sym"`` is N."""

@@ -11,8 +11,8 @@ from nlsf.nn.grouped_mlp import GroupedMLP
 from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import Bands, BatchProjector, Decomposition, Projector
+from nlsf.spectral.operators.shift import Normalization
 from nlsf.spectral.prepared_graphs import PreparedGraphs, RowBatch
-from nlsf.spectral.shift import Normalization
 
 
 class GraphNLSF(SpectralLayer):

@@ -13,9 +13,9 @@ from nlsf.nn.spectra import SpectrumArgument
 from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.nn.start import Start, StartName
 from nlsf.spectral import BandProjector, Bands, Decomposition, synthesize
+from nlsf.spectral.operators.shift import Normalization
 from nlsf.spectral.prepared_nodes import NodeBatch
 from nlsf.spectral.segment_filter import segment_filter
-from nlsf.spectral.shift import Normalization
 from nlsf.spectral.transform import band_scale
 
 

@@ -24,7 +24,7 @@ from nlsf.spectral import (
     laplacian,
     partial_eigh,
 )
-from nlsf.spectral.shift import Normalization, ShiftOperator
+from nlsf.spectral.operators.shift import Normalization, ShiftOperator
 
 ManyGraphs: TypeAlias = BatchProjector | PolynomialBatchProjector
 """The projector of a batch of graphs."""

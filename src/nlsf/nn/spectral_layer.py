@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.spectra import AnyProjector, ManyGraphs, SpectrumArgument, projector_for
 from nlsf.spectral import BandProjector, Bands, Decomposition, DyadicBands, analyze
-from nlsf.spectral.shift import Normalization
+from nlsf.spectral.operators.shift import Normalization
 
 
 class SpectralLayer(nn.Module):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nlsf.spectral import Spectrum
-from nlsf.spectral.shift import ShiftOperator
+from nlsf.spectral.operators.shift import ShiftOperator
 
 _CLEAR = 0.1
 """How far from a half a share must lie to be called smooth or rough."""

@@ -16,8 +16,8 @@ from nlsf.report.smoothness import centred, lower_half, mean_frequency, verdict
 from nlsf.report.spectrum_section import label_signal, spectral_charts
 from nlsf.report.wording import percent, plural
 from nlsf.spectral import Bands, Spectrum, laplacian
-from nlsf.spectral.components import connected_components
-from nlsf.spectral.shift import ShiftOperator
+from nlsf.spectral.operators.csr import connected_components
+from nlsf.spectral.operators.shift import ShiftOperator
 from nlsf.spectral.summary import summarize
 
 _SIGNALS = 256

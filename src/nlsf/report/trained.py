@@ -29,7 +29,7 @@ from nlsf.spectral import (
     partial_eigh,
 )
 from nlsf.spectral.batch_projector import GraphPart
-from nlsf.spectral.shift import ShiftOperator
+from nlsf.spectral.operators.shift import ShiftOperator
 from nlsf.spectral.sparse_signal import SparseSignal
 from nlsf.train.inputs import GraphBatches, Inputs, Signals, WholeGraph
 from nlsf.train.inputs_for import inputs_for, spectral_branches

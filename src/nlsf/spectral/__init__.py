@@ -27,23 +27,18 @@ from nlsf.spectral.bands import (
     PolynomialBands,
     QuantileBands,
     UniformBands,
+    sharp_bands,
 )
 from nlsf.spectral.batch_projector import BatchProjector
-from nlsf.spectral.batched import batched_eigh
-from nlsf.spectral.cache import SpectrumCache
 from nlsf.spectral.decomposition import BandProjector, Decomposition
-from nlsf.spectral.demand import Demand
-from nlsf.spectral.distance import spectral_distance
-from nlsf.spectral.eigensolve import partial_eigh
-from nlsf.spectral.functional_shift import (
-    FunctionalShift,
-    equivariance_error,
-    invariance_error,
-    random_unitary,
-    sample_shift,
+from nlsf.spectral.eigen import Demand, Spectrum, SpectrumCache, batched_eigh, partial_eigh
+from nlsf.spectral.operators import (
+    ShiftOperator,
+    adjacency,
+    adjacency_matrix,
+    laplacian,
+    magnetic_laplacian,
 )
-from nlsf.spectral.graph_input import adjacency_matrix
-from nlsf.spectral.leakage import sharp_bands
 from nlsf.spectral.polynomial_batch import PolynomialBatchProjector
 from nlsf.spectral.polynomial_projector import PolynomialProjector
 from nlsf.spectral.prepared_bands import PreparedBands
@@ -51,8 +46,14 @@ from nlsf.spectral.prepared_graphs import PreparedGraphs
 from nlsf.spectral.prepared_rows import PreparedRows
 from nlsf.spectral.projector import Projector
 from nlsf.spectral.projector_of import projector_of
-from nlsf.spectral.shift import ShiftOperator, adjacency, laplacian, magnetic_laplacian
-from nlsf.spectral.spectrum import Spectrum
+from nlsf.spectral.symmetry import (
+    FunctionalShift,
+    equivariance_error,
+    invariance_error,
+    random_unitary,
+    sample_shift,
+    spectral_distance,
+)
 from nlsf.spectral.transform import analyze, synthesize
 
 __all__ = [

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from nlsf.spectral.bands import Bands
 from nlsf.spectral.column_decomposition import ColumnDecomposition
+from nlsf.spectral.eigen.spectrum import Spectrum
 from nlsf.spectral.node_ranges import padded_places
 from nlsf.spectral.projector import band_frequencies, fitting, on_graphs
 from nlsf.spectral.segment_sum import segment_sum
-from nlsf.spectral.spectrum import Spectrum
 
 
 @dataclass(frozen=True, eq=False)

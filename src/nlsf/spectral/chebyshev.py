@@ -8,11 +8,10 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from nlsf.spectral.csr import csr_tensor, diagonal_places
-from nlsf.spectral.frequency_range import ends_request, range_of
-from nlsf.spectral.shift import ShiftOperator
-from nlsf.spectral.spectral_measure import STEPS
-from nlsf.spectral.spectrum_end import SHARP
+from nlsf.spectral.eigen.density import STEPS
+from nlsf.spectral.eigen.request import SHARP, ends_request, range_of
+from nlsf.spectral.operators.csr import csr_tensor, diagonal_places
+from nlsf.spectral.operators.shift import ShiftOperator
 
 _MARGIN = 1e-6
 """By how much the axis is longer than the spectrum: more than the ends and float32 are off."""

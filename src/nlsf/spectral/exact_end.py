@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from nlsf.spectral.bands import Bands
+from nlsf.spectral.eigen.spectrum import Spectrum
 from nlsf.spectral.norms import energy
-from nlsf.spectral.spectrum import Spectrum
 from nlsf.spectral.thin import thin_product
 
 

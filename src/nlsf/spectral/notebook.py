@@ -17,7 +17,7 @@ import torch
 
 if TYPE_CHECKING:
     from nlsf.spectral.bands import Bands
-    from nlsf.spectral.spectrum import Spectrum
+    from nlsf.spectral.eigen.spectrum import Spectrum
 
 # Okabe and Ito: told apart by people who see few colours, on light and on dark.
 _BLUE, _ORANGE = "#56B4E9", "#D55E00"

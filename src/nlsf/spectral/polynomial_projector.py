@@ -9,16 +9,16 @@ from torch import Tensor
 
 from nlsf.errors import BandError
 from nlsf.spectral.bands import PolynomialBands
-from nlsf.spectral.cache import CacheArgument
+from nlsf.spectral.bands.polynomial import band_leakage, product_traces
 from nlsf.spectral.chebyshev import ScaledOperator, chebyshev_traces
 from nlsf.spectral.decomposition import Decomposition
-from nlsf.spectral.eigensolve import partial_eigh
+from nlsf.spectral.eigen.cache import CacheArgument
+from nlsf.spectral.eigen.eigensolve import partial_eigh
 from nlsf.spectral.exact_end import ExactEnd
-from nlsf.spectral.leakage import band_leakage, product_traces
 from nlsf.spectral.one_graph import OneGraph
+from nlsf.spectral.operators.shift import ShiftOperator
 from nlsf.spectral.projector import fitting, on_nodes
 from nlsf.spectral.recurrence import chebyshev_filter, chebyshev_moments, chebyshev_terms
-from nlsf.spectral.shift import ShiftOperator
 from nlsf.spectral.step_series import band_series
 
 

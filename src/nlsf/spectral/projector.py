@@ -11,8 +11,8 @@ from torch import Tensor
 from nlsf.errors import SignalError
 from nlsf.spectral.bands import Bands
 from nlsf.spectral.column_decomposition import ColumnDecomposition
+from nlsf.spectral.eigen.spectrum import Spectrum
 from nlsf.spectral.one_graph import OneGraph
-from nlsf.spectral.spectrum import Spectrum
 from nlsf.spectral.thin import thin_product
 
 

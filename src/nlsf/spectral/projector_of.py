@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 
 from nlsf.spectral.bands import Bands, PolynomialBands
-from nlsf.spectral.cache import CacheArgument
-from nlsf.spectral.eigensolve import partial_eigh
+from nlsf.spectral.eigen.cache import CacheArgument
+from nlsf.spectral.eigen.eigensolve import partial_eigh
+from nlsf.spectral.eigen.spectrum import Spectrum
+from nlsf.spectral.operators.shift import ShiftOperator
 from nlsf.spectral.polynomial_projector import PolynomialProjector
 from nlsf.spectral.projector import Projector
-from nlsf.spectral.shift import ShiftOperator
-from nlsf.spectral.spectrum import Spectrum
 
 
 def projector_of(

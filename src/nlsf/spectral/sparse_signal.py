@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import SignalError
-from nlsf.spectral.csr import LARGEST, csr_matrix
+from nlsf.spectral.operators.csr import LARGEST, csr_matrix
 from nlsf.spectral.quick_function import QuickFunction
 
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from nlsf.spectral.bands import Bands, IndexBands
+from nlsf.spectral.eigen.spectrum import Spectrum
 from nlsf.spectral.projector import Projector
-from nlsf.spectral.spectrum import Spectrum
 from nlsf.spectral.transform import analyze
 
 

@@ -23,7 +23,7 @@ from nlsf.spectral import (
     projector_of,
 )
 from nlsf.spectral.batch_projector import GraphPart
-from nlsf.spectral.cache import SpectrumCache
+from nlsf.spectral.eigen.cache import SpectrumCache
 from nlsf.spectral.prepared_graphs import PreparedGraphs
 from nlsf.spectral.prepared_nodes import PreparedNodes
 from nlsf.spectral.sparse_signal import SparseSignal

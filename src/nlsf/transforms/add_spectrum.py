@@ -16,8 +16,8 @@ from torch_geometric.transforms import BaseTransform
 
 from nlsf.errors import GraphError
 from nlsf.spectral import Bands, ShiftOperator, Spectrum, laplacian, partial_eigh
-from nlsf.spectral.cache import CacheArgument
-from nlsf.spectral.shift import Normalization, Symmetrize
+from nlsf.spectral.eigen.cache import CacheArgument
+from nlsf.spectral.operators.shift import Normalization, Symmetrize
 
 Operator: TypeAlias = Callable[[Any], ShiftOperator]
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from nlsf.spectral import Bands, Projector, laplacian, partial_eigh
-from nlsf.spectral.graph_input import adjacency_matrix
+from nlsf.spectral.operators.graph_input import adjacency_matrix
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from nlsf.errors import ModelError
-from nlsf.spectral.shift import Normalization
+from nlsf.spectral.operators.shift import Normalization
 
 Operator: TypeAlias = Literal["L", "N"]
 """The Laplacian L = D - A, or the normalised one N."""

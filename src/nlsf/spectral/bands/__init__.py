@@ -1,4 +1,4 @@
-"""Bands: partitions of the spectrum, one family a file.
+"""Bands: partitions of the spectrum, by families.
 
 All bands live on the frequency axis (`Spectrum.frequencies`; for a Laplacian the eigenvalues), all
 are half-open ``(low, high]`` with the first one closed at 0, and all leave the rest to the
@@ -17,13 +17,10 @@ complement, which is numbered last. An eigenspace always lies in one band as a w
 | `PolynomialBands` | the bands of another family with smooth edges, without eigenvectors |
 """
 
-from nlsf.spectral.bands.atom import AtomBands
+from nlsf.spectral.bands.adaptive import AtomBands, IndexBands, QuantileBands
 from nlsf.spectral.bands.base import Bands
-from nlsf.spectral.bands.edges import AffineGeometricBands, DyadicBands, UniformBands
-from nlsf.spectral.bands.index import IndexBands
-from nlsf.spectral.bands.interval import IntervalBands
-from nlsf.spectral.bands.polynomial import PolynomialBands
-from nlsf.spectral.bands.quantile import QuantileBands
+from nlsf.spectral.bands.edges import AffineGeometricBands, DyadicBands, IntervalBands, UniformBands
+from nlsf.spectral.bands.polynomial import PolynomialBands, sharp_bands
 
 __all__ = [
     "AffineGeometricBands",
@@ -35,4 +32,5 @@ __all__ = [
     "PolynomialBands",
     "QuantileBands",
     "UniformBands",
+    "sharp_bands",
 ]

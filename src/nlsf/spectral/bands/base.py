@@ -8,8 +8,7 @@ from abc import ABC, abstractmethod
 from torch import Tensor
 
 from nlsf.errors import BandError
-from nlsf.spectral.demand import Demand
-from nlsf.spectral.spectrum import Spectrum
+from nlsf.spectral.eigen.spectrum import Demand, Spectrum
 
 
 class Bands(ABC):

@@ -1,16 +1,19 @@
-"""Bands whose projections are polynomials of the operator."""
+"""Bands whose projections are polynomials of the operator, and how sharp they are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
 from nlsf.errors import BandError
 from nlsf.spectral.bands.base import Bands, whole
 from nlsf.spectral.bands.edges import DyadicBands
-from nlsf.spectral.demand import Demand
-from nlsf.spectral.spectrum import Spectrum
+from nlsf.spectral.chebyshev import ScaledOperator, chebyshev_traces
+from nlsf.spectral.eigen.spectrum import Demand, Spectrum
+from nlsf.spectral.operators.shift import ShiftOperator
+from nlsf.spectral.step_series import band_series
 
 
 @dataclass(frozen=True)
@@ -76,3 +79,87 @@ class PolynomialBands(Bands):
             "Polynomial bands act through the operator, not through eigenpairs: use "
             "PolynomialProjector(shift, bands), or the base with a Projector."
         )
+
+
+def product_traces(traces: Tensor, order: int) -> Tensor:
+    r"""The traces of :math:`T_i T_k = (T_{i+k} + T_{|i-k|}) / 2`: (K + 1, K + 1).
+
+    Args:
+        traces: of :math:`T_0, T_1, \dots`, at least 2 K + 1 of them.
+        order: K.
+    """
+    k = torch.arange(order + 1)
+    return (traces[k[:, None] + k] + traces[(k[:, None] - k).abs()]) / 2
+
+
+def band_leakage(series: Tensor, products: Tensor, num_nodes: int) -> Tensor:
+    r"""What each band shares with the others, :math:`\mathrm{tr} (P_j (I - P_j)) / N`: (B,).
+
+    It is 0 for a projection, and at most 1/4.
+
+    Args:
+        series: (B, K + 1), the coefficients of the bands.
+        products: (K + 1, K + 1), of `product_traces`.
+        num_nodes: N.
+    """
+    squares = torch.einsum("jk,kl,jl->j", series, products, series)
+    return ((series @ products[:, 0] - squares) / max(num_nodes, 1)).clamp(min=0.0)
+
+
+def sharp_bands(
+    shift: ShiftOperator,
+    base: Bands,
+    leakage: float = 0.1,
+    *,
+    complement: bool = True,
+    highest: int = 256,
+) -> PolynomialBands:
+    """Polynomial bands of the lowest order that keeps them apart as wanted on this graph.
+
+    The traces that tell the leakage of every order come from ``highest`` sparse products with at
+    most 32 random vectors.
+
+    Args:
+        shift: the operator.
+        base: the bands, of a family with fixed edges.
+        leakage: the largest sum of `band_leakage` over all bands: for two bands, twice the share of
+            the spectrum that lies between them, and so on.
+        complement: whether what the bands leave out is a band too.
+        highest: the largest order that may be chosen.
+
+    Raises:
+        BandError: if no order up to ``highest`` is enough, or the base has no fixed edges.
+
+    Example:
+        >>> import torch
+        >>> from nlsf.spectral import UniformBands, laplacian
+        >>> ring = torch.stack([torch.arange(60), (torch.arange(60) + 1) % 60])
+        >>> shift = laplacian(ring, symmetrize="sum")
+        >>> sharp_bands(shift, UniformBands(S=3), leakage=0.1).order
+        20
+    """
+    if not leakage > 0:
+        raise BandError(f"leakage must be positive, not {leakage!r}.")
+    PolynomialBands(base, order=highest)  # refuses a base whose edges depend on eigenvalues
+    operator = ScaledOperator.of(shift)
+    limits = base.limits(operator.bandwidth)
+    assert limits is not None
+    traces = chebyshev_traces(operator, highest)
+    count = base.n_bands + int(complement)
+
+    def total(order: int) -> float:
+        series = band_series(limits, operator.bandwidth, order, gap=operator.gap)[:count]
+        products = product_traces(traces, order)
+        return float(band_leakage(series, products, shift.num_nodes).sum())
+
+    if total(highest) > leakage:
+        raise BandError(
+            f"Order {highest} has a leakage of {total(highest):.3g}, more than {leakage:.3g}: "
+            "allow a higher order, or take wider bands, with no edge on a frequency that many "
+            "eigenvalues share."
+        )
+    low, high = 0, highest  # the order is above low, and at most high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if total(middle) <= leakage else (middle, high)
+    return PolynomialBands(base, order=high)
