@@ -124,7 +124,7 @@ class NumericalWarning(UserWarning):
 
 
 class CacheWarning(UserWarning):
-    """A cached file was damaged; it was removed and its content is computed again."""
+    """A cached file is damaged, or cannot be read or kept; its content is computed again."""
 
 
 _LISTED = 32

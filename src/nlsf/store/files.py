@@ -12,8 +12,9 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import BinaryIO
 
@@ -46,11 +47,13 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
     """A stream whose content becomes the file when the block ends, and vanishes when it fails.
 
     Args:
         path: the file; its folder exists.
+        sync: wait for the disk. Only what carries a checksum, and can be made again, can do
+            without: a power cut may leave it torn.
 
     Raises:
         OSError: as `write_bytes`. Errors about other files, and those of this package, pass as
@@ -72,12 +75,14 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             with open(temporary, "xb") as file:
                 yield file
                 file.flush()
-                os.fsync(file.fileno())
+                if sync:
+                    os.fsync(file.fileno())
             os.replace(temporary, path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync_folder(path.parent)
+        if sync:
+            _sync_folder(path.parent)
     except NLSFError:
         raise
     except OSError as error:
@@ -87,7 +92,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def whole_file_at(path: Path) -> Iterator[Path]:
+def whole_file_at(path: Path, *, sync: bool = True) -> Iterator[Path]:
     """`whole_file` for libraries that want a name: gives the path of an empty file to fill.
 
     Example:
@@ -97,30 +102,39 @@ def whole_file_at(path: Path) -> Iterator[Path]:
         >>> path.read_bytes()
         b'one'
     """
-    with whole_file(path) as file:
+    with whole_file(path, sync=sync) as file:
         temporary = Path(file.name)
         yield temporary
         # Who filled it may have put a file of its own in its place, with other permissions.
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if stat.S_IMODE(temporary.stat().st_mode) != mode:
             temporary.chmod(mode)
-        with temporary.open("rb+") as filled:
-            os.fsync(filled.fileno())
+        if sync:
+            with temporary.open("rb+") as filled:
+                os.fsync(filled.fileno())
 
 
-def remove_leftovers(folder: Path, *, age: float = 0.0) -> None:
+def remove_leftovers(
+    folder: Path, *, age: float = 0.0, patterns: Sequence[str] = (TEMPORARY,)
+) -> None:
     """Removes temporary files of processes that were killed while they wrote.
 
     Args:
         folder: where they wrote; other files in it stay.
         age: seconds since they were last written; `DAY` where others may be writing now.
+        patterns: of their names, which are hidden, where libraries have temporary files of their
+            own.
     """
     oldest = time.time() - age
-    for path in folder.glob(TEMPORARY):
-        # Another process may be faster, and another user's file may stay.
-        with suppress(OSError):
-            if path.stat().st_mtime <= oldest:
-                path.unlink()
+    with suppress(OSError), os.scandir(folder) as entries:
+        # By hand, because a shared folder may have many files, and this runs at every write.
+        hidden = [entry for entry in entries if entry.name.startswith(".")]
+        for entry in hidden:
+            if any(fnmatchcase(entry.name, pattern) for pattern in patterns):
+                # Another process may be faster, and another user's file may stay.
+                with suppress(OSError):
+                    if entry.stat().st_mtime <= oldest:
+                        os.unlink(entry.path)
 
 
 def read_text(path: Path, *, limit: int) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
-import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias, Union
 
@@ -21,20 +20,21 @@ from torch import Tensor
 from nlsf.errors import CacheWarning
 from nlsf.spectral.eigen.spectrum import Spectrum
 from nlsf.spectral.operators.shift import ShiftOperator
+from nlsf.store.files import DAY, TEMPORARY, remove_leftovers, whole_file_at
 
 _TENSORS = ("values", "vectors", "residuals")
 _FIELDS = ("far", "reach", "gap_tol", "trace", "nullity", "name", "order", "solver")
-_TEMPORARY = ".????????????????-*"
-# No file takes a day to write, so its process is no more.
-_ABANDONED_SECONDS = 86_400.0
+# Temporary files: ours, those of safetensors, and those of version 0.1.
+_LEFTOVERS = (TEMPORARY, ".tmp??????", ".????????????????-*")
 
 
 class SpectrumCache:
     """A folder of spectra, one safetensors file each.
 
-    A file is written under a temporary name and renamed, so several processes may use one folder.
-    It carries a checksum of its tensors: a truncated or altered file is removed and computed again
-    with a `CacheWarning`. A folder that cannot be written costs a warning, never the result.
+    Several processes, and several users, may use one folder: files appear whole, with the
+    permissions of any new file in it. A file carries a checksum of its tensors: a truncated or
+    altered one is removed, and computed again with a `CacheWarning`. What cannot be read or
+    written, because it is another user's, costs a warning and stays as it is; never the result.
 
     Args:
         root: the folder; by default the environment variable ``NLSF_CACHE``, then the user's cache
@@ -49,6 +49,7 @@ class SpectrumCache:
 
             root = Path(platformdirs.user_cache_dir("nlsf")) / "spectra"
         self.root = Path(root).expanduser()
+        self._unreadable: set[str] = set()
 
     @classmethod
     def of(cls, cache: CacheArgument) -> SpectrumCache | None:
@@ -79,31 +80,54 @@ class SpectrumCache:
         spectrum = self.load(key)
         if spectrum is None:
             spectrum = compute()
-            try:
-                self.save(key, spectrum)
-            except (OSError, SafetensorError) as error:
-                warnings.warn(
-                    f"The spectrum could not be kept in {self.root}: {error}. Set NLSF_CACHE to a "
-                    "folder that can be written.",
-                    CacheWarning,
-                    stacklevel=2,
-                )
+            if key not in self._unreadable:  # a file that is there, whoever can read it
+                self._keep(key, spectrum)
         return spectrum
 
-    def load(self, key: str) -> Spectrum | None:
-        """The spectrum under this key, or ``None``. A damaged file is removed, with a warning."""
-        path = self.path(key)
-        if not path.is_file():
-            return None
+    def _keep(self, key: str, spectrum: Spectrum) -> None:
         try:
-            return _read(path, key)
-        except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+            self.save(key, spectrum)
+        except (OSError, SafetensorError) as error:
+            # No name of a file: Python shows equal warnings once, and there may be many graphs.
+            reason = getattr(error, "strerror", None) or error
             warnings.warn(
-                f"The cached spectrum {path} is damaged ({error}): removed, to be computed again.",
+                f"The spectrum could not be kept in {self.root} ({reason}): make room or mend the "
+                "folder's permissions, or set NLSF_CACHE to a folder that can be written.",
+                CacheWarning,
+                stacklevel=3,
+            )
+
+    def load(self, key: str) -> Spectrum | None:
+        """The spectrum under this key, or ``None``.
+
+        A damaged file is removed with a warning. One that cannot be read stays, with another.
+        """
+        path = self.path(key)
+        try:
+            # Of any file that it cannot open, safetensors says that it is not there.
+            path.open("rb").close()
+            return _read(path, key)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            self._unreadable.add(key)
+            closed = path.parent if not os.access(path.parent, os.X_OK) else path
+            warnings.warn(
+                f"The cached spectrum is computed again, because {closed} cannot be read "
+                f"({error.strerror or error}): ask its owner for permission (chmod a+rX {closed}), "
+                "or set NLSF_CACHE to another folder.",
                 CacheWarning,
                 stacklevel=2,
             )
-            path.unlink(missing_ok=True)
+            return None
+        except (SafetensorError, ValueError, KeyError, TypeError) as error:
+            warnings.warn(
+                f"The cached spectrum {path} is damaged ({error}), so it is computed again.",
+                CacheWarning,
+                stacklevel=2,
+            )
+            with suppress(OSError):  # another user's folder, or another process was faster
+                path.unlink()
             return None
 
     def save(self, key: str, spectrum: Spectrum) -> Path:
@@ -120,25 +144,12 @@ class SpectrumCache:
             "sha256": _digest(tensors, json.dumps(fields)),
         }
         self.root.mkdir(parents=True, exist_ok=True)
-        self._remove_abandoned()
-        handle, temporary = tempfile.mkstemp(dir=self.root, prefix=f".{key[:16]}-")
-        os.close(handle)
-        try:
+        remove_leftovers(self.root, age=DAY, patterns=_LEFTOVERS)
+        # To wait for the disk would double the time of a small graph, and gain nothing: what a
+        # power cut tears is found by its checksum.
+        with whole_file_at(self.path(key), sync=False) as temporary:
             save_file(tensors, temporary, metadata=metadata)
-            os.replace(temporary, self.path(key))
-        finally:
-            Path(temporary).unlink(missing_ok=True)
         return self.path(key)
-
-    def _remove_abandoned(self) -> None:
-        """Removes what processes that were killed while they wrote have left."""
-        oldest = time.time() - _ABANDONED_SECONDS
-        for path in self.root.glob(_TEMPORARY):
-            try:
-                if path.stat().st_mtime < oldest:
-                    path.unlink()
-            except FileNotFoundError:  # another process was faster
-                continue
 
 
 CacheArgument: TypeAlias = Union[bool, str, "os.PathLike[str]", SpectrumCache, None]
