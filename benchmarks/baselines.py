@@ -20,12 +20,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from nlsf.data.metrics import interval
 from nlsf.errors import NLSFError
-from nlsf.nn.baselines import PEERS
+from nlsf.peers import PEERS
 from nlsf.train import train
 from nlsf.train.fit import Fit
 from nlsf.train.job import Job
-from nlsf.train.metrics import interval
 from nlsf.train.models import MODELS
 from nlsf.train.versions import versions
 

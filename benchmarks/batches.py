@@ -20,7 +20,7 @@ from torch_geometric.data import Batch
 
 from nlsf.data import random_geometric
 from nlsf.nn import PoolingNLSF
-from nlsf.nn.spectra import forget_spectra
+from nlsf.nn.layers.spectra import forget_spectra
 from nlsf.spectral import DyadicBands, PolynomialBands
 from nlsf.train.versions import versions
 

@@ -19,7 +19,7 @@ caches full of theirs. A table of its own has the medians of these first epochs.
   Citeseer, whose 438 components have as many null vectors, its bands end at 0.02. It has no dropout
   (all others have, but for those without a hidden layer); "filter first, dropout" does.
 - PyG: layers of PyTorch Geometric on dense features, normalisation cached where a layer can.
-- strong: the same with sparse features and one CSR matrix, built once (`nlsf.nn.baselines`).
+- strong: the same with sparse features and one CSR matrix, built once (`nlsf.peers`).
 
 The last table is the time until a model first has the validation accuracy that PyTorch
 Geometric's GCN has at its best, with all preparation: normalisation there, eigendecompositions
@@ -38,7 +38,7 @@ from torch.nn.functional import cross_entropy, dropout, elu
 from torch_geometric import nn as pyg
 
 from nlsf.nn import NodeClassifier
-from nlsf.nn.baselines import PEERS, PeerModel
+from nlsf.peers import PEERS, PeerModel
 from nlsf.spectral import DyadicBands, IndexBands, IntervalBands, PolynomialBands, UniformBands
 from nlsf.spectral.sparse_signal import SparseSignal
 from nlsf.train.job import Job
@@ -192,11 +192,11 @@ CANDIDATES = {
 
 
 def clear_memory_of_spectra():
-    from nlsf.nn.baselines import neighbourhood
-    from nlsf.nn.spectra import forget_spectra
+    from nlsf.nn.layers.spectra import forget_spectra
+    from nlsf.peers import matrices
 
     forget_spectra()
-    neighbourhood._graphs.clear()
+    matrices._graphs.clear()
 
 
 def measure(name):

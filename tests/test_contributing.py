@@ -12,12 +12,12 @@ import cases
 from nlsf.data import catalogue
 from nlsf.data.check import statistics
 from nlsf.nn import NodeNLSF
-from nlsf.nn.psi import RESPONSES
+from nlsf.nn.responses.psi import RESPONSES
 from nlsf.spectral import Projector, UniformBands
 from nlsf.testing import assert_shift_equivariant
 from nlsf.train import models, tables, train
 from nn import layers, test_equivariance
-from nn.baselines import test_all_peers
+from peers import test_all_peers
 from spectral import test_laws
 
 TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
@@ -37,10 +37,10 @@ from nlsf.spectral.norms import relative
 """,
     "A new peer": """
 from torch import Tensor
-from nlsf.nn.baselines.base import Body, Peer, PeerConfig
-from nlsf.nn.baselines.neighbourhood import Neighbourhood
+from nlsf.peers.base import Body, Peer, PeerConfig
+from nlsf.peers.matrices import Neighbourhood
 from nlsf.nn.dropout import Dropout
-from nlsf.nn.feature_linear import FeatureLinear, dropped
+from nlsf.nn.networks import FeatureLinear, dropped
 from nlsf.spectral.sparse_signal import SparseSignal
 """,
     "A new data set": """
@@ -90,7 +90,7 @@ def test_a_family_of_bands(file, monkeypatch, tmp_path):
 def test_a_response(file, monkeypatch, tmp_path):
     monkeypatch.setitem(RESPONSES, "power", None)  # so that it is taken back in the end
     del RESPONSES["power"]
-    response = file("A new response", "nlsf.nn.power_response").PowerResponse
+    response = file("A new response", "nlsf.nn.responses.power").PowerResponse
 
     def layer():
         return NodeNLSF(2, 2, UniformBands(4), response="power", start="heat")
@@ -112,7 +112,7 @@ def test_a_response(file, monkeypatch, tmp_path):
 
 
 def test_a_peer(file, monkeypatch, tmp_path):
-    peer = file("A new peer", "nlsf.nn.baselines.sgc").PEER
+    peer = file("A new peer", "nlsf.peers.sgc").SGC_PEER
     monkeypatch.setitem(test_all_peers.PEERS, peer.name, peer)
     monkeypatch.setitem(models.MODELS, peer.name, models._peer(peer))
     test_all_peers.test_renumbered_nodes_have_renumbered_outputs("sgc")

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from nlsf.data import features, find, load
+from nlsf.data.metrics import interval
 from nlsf.experiments.document import update
 from nlsf.experiments.spec import experiment_names
 from nlsf.experiments.store import Store, _settings
 from nlsf.train.config import resolve
-from nlsf.train.metrics import interval
 from nlsf.train.models import MODELS
 from nlsf.train.tables import parse_toml, write_toml
 

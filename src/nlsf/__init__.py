@@ -13,6 +13,7 @@ Where things are:
 - ``nlsf.spectral``: shift operators, spectra, bands, projections, analysis, synthesis, functional
   shifts. The mathematics, without trainable parameters.
 - ``nlsf.nn``: the filters as PyTorch layers, called as those of PyTorch Geometric.
+- ``nlsf.peers``: the methods that filters are compared with.
 - ``nlsf.cluster``: spectra of many graphs, and one huge graph, on Dask.
 - ``nlsf.transforms``: spectra as a PyTorch Geometric transform.
 - ``nlsf.data``: embedded, generated and real graphs, and your own.
@@ -34,6 +35,7 @@ _SUBMODULES = (
     "errors",
     "lab",
     "nn",
+    "peers",
     "report",
     "spectral",
     "testing",

@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch_geometric.utils import to_undirected
 
-import nlsf.nn.spectra as spectra
+import nlsf.nn.layers.spectra as spectra
 from nlsf.errors import GraphError, ModelError, NotSymmetricError
 from nlsf.nn import NodeNLSF, forget_spectra
-from nlsf.nn.baselines.neighbourhood import Neighbourhood
-from nlsf.nn.baselines.specformer import spectrum_of as specformer_spectrum
-from nlsf.nn.spectra import Memo, projector_for, split_batch
+from nlsf.nn.layers.spectra import Memo, projector_for, split_batch
+from nlsf.peers.adaptive import spectrum_of as specformer_spectrum
+from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral import (
     BatchProjector,
     DyadicBands,

@@ -9,7 +9,7 @@ from torch.func import functional_call
 
 from nlsf.errors import SignalError
 from nlsf.nn import GraphNLSF, NodeNLSF
-from nlsf.nn.spectral_layer import SpectralLayer, graph_of_nodes
+from nlsf.nn.layers.spectral_layer import SpectralLayer, graph_of_nodes
 from nlsf.spectral import BatchProjector, DyadicBands, Projector
 from nlsf.testing.graphs import path, ring, torus, weighted
 from nn.layers import (

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from nlsf.data.metrics import interval
 from nlsf.errors import ConfigError, FormatError
 from nlsf.report.charts import BarChart, DataTable, LineChart
 from nlsf.report.compare import comparison_page
@@ -14,7 +15,6 @@ from nlsf.report.paired import paired
 from nlsf.report.record import RunRecord
 from nlsf.report.write import common_parent
 from nlsf.train import RunFolder, train
-from nlsf.train.metrics import interval
 from train.small import NODE_MODEL, given, node_data, regression_data
 
 SPLITS = given(60, (20, 20), (20, 20), (20, 20))

@@ -5,10 +5,10 @@ import math
 
 import pytest
 
+from nlsf.data.metrics import interval
 from nlsf.report.ranking import known_values, ranking, run_seconds, write_ranking
 from nlsf.report.record import RunRecord
 from nlsf.train import RunFolder, train
-from nlsf.train.metrics import interval
 from train.small import NODE_MODEL, given, node_data, regression_data
 
 SPLITS = given(60, (20, 20), (20, 20), (25, 20))

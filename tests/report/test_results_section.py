@@ -3,6 +3,7 @@ import math
 
 import pytest
 
+from nlsf.data.metrics import interval
 from nlsf.report.charts import BarChart, Tiles
 from nlsf.report.ranking import run_seconds
 from nlsf.report.record import RunRecord
@@ -13,7 +14,6 @@ from nlsf.report.results_section import (
     timing_charts,
 )
 from nlsf.report.wording import seconds
-from nlsf.train.metrics import interval
 from report.small_runs import trained_folder
 from train.small import node_data, regression_data
 

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
+from nlsf.data.metrics import METRICS
 from nlsf.report.wording import is_share, metric_name, metric_value, percent, plural, seconds
-from nlsf.train.metrics import METRICS
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,16 @@ from functools import cache
 import pytest
 import torch
 
+from nlsf.data.dataset import Lesson
+from nlsf.data.metrics import measure
 from nlsf.data.protocols import draw
 from nlsf.errors import ModelError
 from nlsf.nn import GraphClassifier, NodeClassifier
 from nlsf.train import checkpoint
 from nlsf.train.config import TrainingConfig
-from nlsf.train.fit import Fit, Lesson, evaluate
+from nlsf.train.fit import Fit, evaluate
 from nlsf.train.inputs import LabelledRows, PreparedSet, Signals
 from nlsf.train.inputs_for import inputs_for
-from nlsf.train.metrics import measure
 from train.small import BANDS, graph_data, node_data, regression_data, signal_data
 
 F64 = torch.float64

@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch_geometric.data import Batch, Data
 
-from nlsf.data.dataset import Dataset
+from nlsf.data.dataset import Dataset, Lesson
 from nlsf.errors import SignalError
-from nlsf.nn.baselines import PEERS
+from nlsf.peers import PEERS
 from nlsf.testing.graphs import hostile_graphs
 from nlsf.train.config import TrainingConfig
-from nlsf.train.fit import Fit, Lesson, evaluate
+from nlsf.train.fit import Fit, evaluate
 from nlsf.train.graph_union import GraphUnion
 from nlsf.train.inputs_for import inputs_for
 from nlsf.train.model_batch import ModelBatch

@@ -2,7 +2,7 @@ import pytest
 from torch import nn
 
 from nlsf.errors import ConfigError
-from nlsf.nn.baselines import PEERS, PeerModel
+from nlsf.peers import PEERS, PeerModel
 from nlsf.train.models import MODELS, find_model
 from nlsf.train.presets import default_model
 

@@ -6,13 +6,13 @@ from torch_geometric.data import Data
 
 from nlsf.data.protocols import draw
 from nlsf.errors import ConfigError, DataError
+from nlsf.peers import SOLVERS
 from nlsf.report.run_page import run_page
 from nlsf.train import resume, train
 from nlsf.train.job import Job
 from nlsf.train.models import MODELS
 from nlsf.train.predict import predict
 from nlsf.train.run_folder import RunFolder
-from nlsf.train.solvers import SOLVERS
 from train.small import graph_data, node_data, regression_data, signal_data
 
 CASES = [

@@ -1,4 +1,7 @@
-"""What every loader returns: `Dataset`, and what every protocol draws: `Split`."""
+"""What every loader returns: `Dataset`; what every protocol draws: `Split`.
+
+A `Lesson` is what one training may see of both.
+"""
 
 from __future__ import annotations
 
@@ -106,3 +109,25 @@ class Dataset:
         """The examples (m,) whose label is known."""
         known = ~self.y.isnan().any(-1) if self.is_regression else self.y >= 0
         return known.nonzero().squeeze(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """All that one training may see: there are no test examples in here.
+
+    Attributes:
+        train: (a,), examples.
+        train_y: their labels.
+        val: (b,), examples that select the epoch.
+        val_y: their labels.
+    """
+
+    train: Tensor
+    train_y: Tensor
+    val: Tensor
+    val_y: Tensor
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Lessons of equal sizes can be trained together."""
+        return len(self.train), len(self.val)

@@ -7,9 +7,9 @@ import time
 from rich.console import Console
 from rich.markup import escape
 
+from nlsf.data.metrics import higher_is_better
 from nlsf.experiments.tune_display import TuneDisplay, tune_display_for
 from nlsf.train.display import Display, SilentDisplay, display_for
-from nlsf.train.metrics import higher_is_better
 from nlsf.train.run import RunResult
 
 

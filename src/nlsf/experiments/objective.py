@@ -14,6 +14,7 @@ import torch
 from nlsf.data import features
 from nlsf.data.catalogue import find
 from nlsf.data.dataset import Dataset, Split
+from nlsf.data.metrics import measure
 from nlsf.data.protocols import draw
 from nlsf.errors import ConfigError, ModelError, NLSFError
 from nlsf.experiments.space import Choice, Point, Space, encode, read_choice
@@ -23,7 +24,6 @@ from nlsf.train.fit import Fit
 from nlsf.train.inputs import Inputs
 from nlsf.train.inputs_for import inputs_for, spectral_branches
 from nlsf.train.job import Job, load_data
-from nlsf.train.metrics import measure
 from nlsf.train.tables import Table, merged, to_table
 
 TUNING_SEED = 1_000_000

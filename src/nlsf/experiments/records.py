@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nlsf.data.metrics import higher_is_better
 from nlsf.errors import ConfigError
 from nlsf.experiments.grid import Grid
 from nlsf.experiments.space import Space, read_choice
@@ -20,7 +21,6 @@ from nlsf.experiments.study import (
     load_study,
 )
 from nlsf.experiments.trial import State, Trial, Tuned
-from nlsf.train.metrics import higher_is_better
 
 if TYPE_CHECKING:
     from optuna import Study

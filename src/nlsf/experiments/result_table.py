@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nlsf.data.metrics import half_width, higher_is_better, interval
 from nlsf.errors import FormatError
-from nlsf.train.metrics import half_width, higher_is_better, interval
 
 if TYPE_CHECKING:
     from nlsf.experiments.published import Published, PublishedValue

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nlsf.data.dataset import Level
-from nlsf.nn.models.groups import parameter_groups
+from nlsf.nn.models.parts import parameter_groups
 from nlsf.train.models import ModelKind, find_model
 
 _Choices = dict[str, tuple[Any, ...]]

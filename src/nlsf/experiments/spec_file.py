@@ -15,13 +15,13 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
 from nlsf.data.catalogue import find, options
+from nlsf.data.metrics import METRICS
 from nlsf.data.protocols import PROTOCOLS
 from nlsf.errors import ConfigError, ModelError, NLSFError, unknown_name
 from nlsf.experiments.cell import read_tuning
 from nlsf.experiments.space import Space
 from nlsf.experiments.spec import Column, Experiment, Method, default_space
 from nlsf.train.config import check_keys
-from nlsf.train.metrics import METRICS
 from nlsf.train.models import MODELS, find_model
 from nlsf.train.presets import PRESETS
 from nlsf.train.tables import Table, from_table, merged

@@ -10,6 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from nlsf.data.metrics import higher_is_better
 from nlsf.experiments.result_table import ResultTable
 from nlsf.experiments.table_text import (
     difference,
@@ -22,7 +23,6 @@ from nlsf.experiments.table_text import (
     paired_legend,
     signed,
 )
-from nlsf.train.metrics import higher_is_better
 
 _DECIMALS = 1
 _PADDING = 2

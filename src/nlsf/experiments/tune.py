@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nlsf.data.metrics import higher_is_better
 from nlsf.errors import ModelError, NLSFError
 from nlsf.experiments.grid import Grid, key
 from nlsf.experiments.objective import Objective
@@ -31,7 +32,6 @@ from nlsf.experiments.study import (
 from nlsf.experiments.trial import Trial, Tuned, Tuning
 from nlsf.experiments.tune_display import TuneDisplay
 from nlsf.train.config import without_place
-from nlsf.train.metrics import higher_is_better
 from nlsf.train.tables import Table
 
 if TYPE_CHECKING:

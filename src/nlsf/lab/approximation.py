@@ -14,7 +14,7 @@ from nlsf.errors import ConfigError
 from nlsf.lab.prescribed import with_coefficients
 from nlsf.lab.study import Finding, Study, at_least, remarks, setting
 from nlsf.nn import GraphNLSF, NodeNLSF, Response
-from nlsf.nn.grouped_mlp import GroupedMLP
+from nlsf.nn.networks import GroupedMLP
 from nlsf.report.charts import Chart, LineChart, Series
 from nlsf.spectral import (
     Projector,

@@ -16,10 +16,14 @@ Every layer is called as ``layer(x, edge_index, edge_weight, batch)``, and compu
 a graph once, or as ``layer(x, spectrum=...)`` with what `nlsf.spectral.partial_eigh` gave.
 """
 
-from nlsf.nn.attention import LaplacianAttention
 from nlsf.nn.dropout import Dropout
-from nlsf.nn.graph_nlsf import GraphNLSF
-from nlsf.nn.mixing_nlsf import MixingNLSF
+from nlsf.nn.layers.attention import LaplacianAttention
+from nlsf.nn.layers.graph import GraphNLSF
+from nlsf.nn.layers.mixing import MixingNLSF
+from nlsf.nn.layers.node import NodeNLSF
+from nlsf.nn.layers.pooling import PoolingNLSF, Readout
+from nlsf.nn.layers.spectra import forget_spectra
+from nlsf.nn.layers.stack import InvariantNorm, NLSFStack
 from nlsf.nn.models import (
     GraphClassifier,
     GraphClassifierConfig,
@@ -29,14 +33,8 @@ from nlsf.nn.models import (
     SignalClassifierConfig,
     parameter_groups,
 )
-from nlsf.nn.node_nlsf import NodeNLSF
-from nlsf.nn.pooling_nlsf import PoolingNLSF
-from nlsf.nn.psi import Psi, register_response
-from nlsf.nn.readout import Readout
-from nlsf.nn.response import Response
-from nlsf.nn.spectra import forget_spectra
-from nlsf.nn.stack import InvariantNorm, NLSFStack
-from nlsf.nn.start import Start
+from nlsf.nn.responses.psi import Psi, Start, register_response
+from nlsf.nn.responses.response import Response
 from nlsf.spectral.sparse_signal import SparseSignal
 
 __all__ = [

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nlsf.data.metrics import higher_is_better, interval
 from nlsf.errors import ConfigError
 from nlsf.report.charts import BarChart, Chart, DataTable, LineChart, Series
 from nlsf.report.page import Page
@@ -18,7 +19,6 @@ from nlsf.report.ranking import known_values, run_seconds
 from nlsf.report.record import RunRecord
 from nlsf.report.reduce import thinned
 from nlsf.report.wording import is_share, metric_name, metric_value, plural, seconds
-from nlsf.train.metrics import higher_is_better, interval
 from nlsf.train.run_folder import RunFolder
 from nlsf.train.tables import flat
 

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from nlsf.data.metrics import higher_is_better, interval
 from nlsf.report.record import RunRecord
 from nlsf.report.wording import is_share
-from nlsf.train.metrics import higher_is_better, interval
 
 
 @dataclass(frozen=True)

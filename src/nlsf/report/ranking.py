@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nlsf.data.metrics import higher_is_better, interval
 from nlsf.report.paired import Paired, paired
 from nlsf.report.record import RunRecord
 from nlsf.store.files import write_text
-from nlsf.train.metrics import higher_is_better, interval
 from nlsf.train.run_folder import RunFolder
 
 

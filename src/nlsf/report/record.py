@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nlsf.data.metrics import best_seed
 from nlsf.errors import ConfigError, FormatError
-from nlsf.train.metrics import best_seed
 from nlsf.train.run_folder import RunFolder
 from nlsf.train.tables import parse_toml
 

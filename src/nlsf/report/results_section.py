@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from nlsf.data.metrics import interval
 from nlsf.report.charts import BarChart, Chart, LineChart, Series, Tiles
 from nlsf.report.record import RunRecord
 from nlsf.report.reduce import thinned
@@ -15,7 +16,6 @@ from nlsf.report.wording import (
     plural,
     seconds,
 )
-from nlsf.train.metrics import interval
 
 _OTHERS = 10
 """Seeds that are drawn besides the shown one."""

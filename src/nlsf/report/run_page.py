@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nlsf.data.dataset import Dataset
 from nlsf.errors import NLSFError
-from nlsf.nn.spectral_layer import SpectralLayer
+from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.report.charts import Chart
 from nlsf.report.errors_section import error_charts
 from nlsf.report.filter_section import filter_charts

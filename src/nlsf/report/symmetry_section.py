@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nlsf.nn import GraphNLSF, NodeNLSF
-from nlsf.nn.spectral_layer import SpectralLayer
+from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.report.charts import BarChart, Chart
 from nlsf.report.trained import TrainedRun
 from nlsf.spectral import (

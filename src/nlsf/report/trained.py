@@ -13,8 +13,8 @@ from torch_geometric.data import Data
 from nlsf.data.dataset import Dataset, Split
 from nlsf.data.split_file import digest
 from nlsf.errors import DataError
+from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.models import NodeClassifier
-from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.report.observe import Observations, observe
 from nlsf.report.record import RunRecord
 from nlsf.spectral import (

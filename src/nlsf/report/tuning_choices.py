@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Protocol
 
+from nlsf.data.metrics import higher_is_better
 from nlsf.report.charts import BarChart, Chart, DataTable
 from nlsf.report.wording import is_share, metric_value
-from nlsf.train.metrics import higher_is_better
 
 _WHAT = ("kind", "name")
 """Keys of a table whose value says by itself what it is."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from nlsf.data.metrics import higher_is_better
 from nlsf.report.charts import BarChart, Chart, DataTable, LineChart, Series, Tiles
 from nlsf.report.page import Page
 from nlsf.report.tuning_choices import (
@@ -19,7 +20,6 @@ from nlsf.report.tuning_choices import (
     unbroken,
 )
 from nlsf.report.wording import is_share, metric_name, metric_value, plural, seconds
-from nlsf.train.metrics import higher_is_better
 
 _BEST = 10
 """Trials in the table of the best."""

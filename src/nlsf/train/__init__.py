@@ -5,8 +5,9 @@ as the model allows (`nlsf.train.inputs_for`) and trained together (`Fit`); what
 validation examples is then measured on test examples, once (`train`).
 """
 
+from nlsf.data.dataset import Lesson
 from nlsf.train.config import RunConfig, TrainingConfig
-from nlsf.train.fit import Fit, Lesson
+from nlsf.train.fit import Fit
 from nlsf.train.group import Group
 from nlsf.train.models import MODELS, ModelKind
 from nlsf.train.predict import Prediction, predict

@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from nlsf.data.dataset import Metric
+from nlsf.data.dataset import Lesson, Metric
+from nlsf.data.metrics import higher_is_better, loss, score
 from nlsf.errors import ModelError
-from nlsf.nn.models.groups import parameter_groups
+from nlsf.nn.models.parts import parameter_groups
 from nlsf.train.adam import BatchAdam
 from nlsf.train.config import TrainingConfig
 from nlsf.train.group import Group
 from nlsf.train.inputs import Inputs
-from nlsf.train.metrics import higher_is_better, loss, score
 from nlsf.train.model_batch import ModelBatch
 from nlsf.train.stopping import EarlyStopping
 from nlsf.train.weight_average import WeightAverage
-
-
-@dataclass(frozen=True, eq=False)
-class Lesson:
-    """All that one training may see: there are no test examples in here.
-
-    Attributes:
-        train: (a,), examples.
-        train_y: their labels.
-        val: (b,), examples that select the epoch.
-        val_y: their labels.
-    """
-
-    train: Tensor
-    train_y: Tensor
-    val: Tensor
-    val_y: Tensor
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Lessons of equal sizes can be trained together."""
-        return len(self.train), len(self.val)
 
 
 class Fit:

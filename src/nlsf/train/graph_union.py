@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from nlsf.nn.baselines import PeerModel
-from nlsf.nn.baselines.neighbourhood_union import GraphsOfUnion, NeighbourhoodUnion
+from nlsf.peers import PeerModel
+from nlsf.peers.matrices import GraphsOfUnion, NeighbourhoodUnion
 from nlsf.train.inputs import Inputs, Padded
 
 _NODES = 32_768

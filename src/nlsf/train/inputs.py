@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from nlsf.nn.layers.spectra import AnyProjector
+from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.models import GraphClassifier, NodeClassifier
-from nlsf.nn.spectra import AnyProjector
-from nlsf.nn.spectral_layer import SpectralLayer
 from nlsf.spectral import (
     BatchProjector,
     PolynomialBands,

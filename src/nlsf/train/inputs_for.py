@@ -11,9 +11,9 @@ from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
 from nlsf.nn import LaplacianAttention
-from nlsf.nn.baselines import PeerModel
+from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.models import GraphClassifier, NodeClassifier, SignalClassifier
-from nlsf.nn.spectral_layer import SpectralLayer
+from nlsf.peers import PeerModel, Solved
 from nlsf.spectral import (
     PolynomialBands,
     PolynomialProjector,
@@ -39,7 +39,6 @@ from nlsf.train.inputs import (
     batch_projector,
     graph_arguments,
 )
-from nlsf.train.solvers import Solved
 
 _SPARSE = 0.25
 """Features with a smaller share of nonzeros are multiplied as a sparse matrix: their dropout draws

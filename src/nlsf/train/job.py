@@ -14,14 +14,14 @@ from torch import Tensor, nn
 
 from nlsf.data import features
 from nlsf.data.catalogue import find, load
-from nlsf.data.dataset import Dataset, Split
+from nlsf.data.dataset import Dataset, Lesson, Split
 from nlsf.data.own import open_dataset
 from nlsf.data.protocols import draw
 from nlsf.data.root import data_root
 from nlsf.data.split_file import digest, label_digest
 from nlsf.store.files import text_checksum
 from nlsf.train.config import DataConfig, RunConfig, check_keys, resolve, user_path
-from nlsf.train.fit import Fit, Lesson
+from nlsf.train.fit import Fit
 from nlsf.train.group import Group
 from nlsf.train.inputs import Inputs
 from nlsf.train.inputs_for import inputs_for

@@ -10,7 +10,6 @@ from torch import nn
 
 from nlsf.data.dataset import Level
 from nlsf.errors import ConfigError, unknown_name
-from nlsf.nn.baselines import PEERS, Body, Peer, PeerModel
 from nlsf.nn.models import (
     GraphClassifier,
     GraphClassifierConfig,
@@ -19,7 +18,7 @@ from nlsf.nn.models import (
     SignalClassifier,
     SignalClassifierConfig,
 )
-from nlsf.train.solvers import SOLVERS, Solve, Solved, Solver
+from nlsf.peers import PEERS, SOLVERS, Body, Peer, PeerModel, Solve, Solved, Solver
 from nlsf.train.tables import Table, from_table, to_table
 
 _FROM_DATA = ("in_channels", "out_channels", "num_nodes")

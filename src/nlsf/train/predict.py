@@ -14,6 +14,7 @@ from torch import Tensor
 from nlsf.data import features
 from nlsf.data.dataset import Dataset
 from nlsf.data.features import FeatureConfig
+from nlsf.data.metrics import best_seed, default_metrics, measure
 from nlsf.data.protocols import draw
 from nlsf.data.split_file import digest
 from nlsf.errors import ConfigError, DataError, NLSFError
@@ -21,7 +22,6 @@ from nlsf.store.files import write_text
 from nlsf.train.fit import evaluate
 from nlsf.train.inputs_for import inputs_for
 from nlsf.train.job import fingerprint
-from nlsf.train.metrics import best_seed, default_metrics, measure
 from nlsf.train.models import MODELS, ModelKind
 from nlsf.train.origin import check_spec
 from nlsf.train.run_folder import RunFolder

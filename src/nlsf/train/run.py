@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from nlsf.data.dataset import Dataset
+from nlsf.data.metrics import default_metrics, interval, loss, measure
 from nlsf.data.split_file import digest
 from nlsf.errors import ModelError
 from nlsf.train.display import Display
@@ -21,7 +22,6 @@ from nlsf.train.group import Group
 from nlsf.train.inputs import Inputs
 from nlsf.train.inputs_for import sees_whole_graph
 from nlsf.train.job import Job
-from nlsf.train.metrics import default_metrics, interval, loss, measure
 from nlsf.train.run_folder import RunFolder
 from nlsf.train.selected import Selected
 from nlsf.train.solution import solved

@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from nlsf.nn.node_batch_norm import NodeBatchNorm
+from nlsf.nn.batch_norm import NodeBatchNorm
 from nlsf.train.group import Group
 
 

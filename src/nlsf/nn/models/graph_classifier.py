@@ -9,17 +9,15 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
-from nlsf.nn.attention import LaplacianAttention, Score, pair_of
-from nlsf.nn.graph_nlsf import GraphNLSF
-from nlsf.nn.models.head import Head
-from nlsf.nn.models.operator import Operator, check_operators, normalization_of
-from nlsf.nn.node_nlsf import NodeNLSF
-from nlsf.nn.pooling_nlsf import PoolingNLSF
-from nlsf.nn.psi import Psi, ResponseName
-from nlsf.nn.readout import ReadoutName
-from nlsf.nn.response import Sharing
-from nlsf.nn.spectral_layer import SpectralLayer
-from nlsf.nn.start import Start
+from nlsf.nn.layers.attention import LaplacianAttention, Score, pair_of
+from nlsf.nn.layers.graph import GraphNLSF
+from nlsf.nn.layers.node import NodeNLSF
+from nlsf.nn.layers.pooling import PoolingNLSF, ReadoutName
+from nlsf.nn.layers.spectral_layer import SpectralLayer
+from nlsf.nn.models.parts import Operator, check_operators, normalization_of
+from nlsf.nn.networks import Head
+from nlsf.nn.responses.psi import Psi, ResponseName, Start
+from nlsf.nn.responses.response import Sharing
 from nlsf.spectral import (
     Bands,
     DyadicBands,

@@ -8,16 +8,15 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
-from nlsf.nn.attention import LaplacianAttention, Score, pair_of
 from nlsf.nn.dropout import Dropout
-from nlsf.nn.feature_linear import FeatureLinear, dropped
-from nlsf.nn.models.operator import Operator, check_operators, normalization_of
-from nlsf.nn.node_nlsf import NodeNLSF
-from nlsf.nn.psi import ResponseName
-from nlsf.nn.response import Mode, Sharing
-from nlsf.nn.spectral_layer import require_real
-from nlsf.nn.stack import NLSFStack
-from nlsf.nn.start import Start
+from nlsf.nn.layers.attention import LaplacianAttention, Score, pair_of
+from nlsf.nn.layers.node import NodeNLSF
+from nlsf.nn.layers.spectral_layer import require_real
+from nlsf.nn.layers.stack import NLSFStack
+from nlsf.nn.models.parts import Operator, check_operators, normalization_of
+from nlsf.nn.networks import FeatureLinear, dropped
+from nlsf.nn.responses.psi import ResponseName, Start
+from nlsf.nn.responses.response import Mode, Sharing
 from nlsf.spectral import (
     Bands,
     Decomposition,

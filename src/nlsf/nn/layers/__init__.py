@@ -1,0 +1,1 @@
+"""The filters as layers, and the spectra that they ask for."""

@@ -1,0 +1,152 @@
+"""The graph-level filter Phi: `GraphNLSF`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from nlsf.errors import ModelError
+from nlsf.nn.layers.spectra import SpectrumArgument
+from nlsf.nn.layers.spectral_layer import SpectralLayer
+from nlsf.nn.networks import GroupedMLP
+from nlsf.spectral import Bands, BatchProjector, Decomposition, Projector
+from nlsf.spectral.operators.shift import Normalization
+from nlsf.spectral.prepared_graphs import PreparedGraphs, RowBatch
+
+
+class GraphNLSF(SpectralLayer):
+    r"""The graph-level filter, fully spectral: there is no synthesis (Eq. 6).
+
+    .. math::
+        \Phi(\Delta, X) = \widehat\Psi\bigl( (\|P_i X\|)_{i=1}^{B} \bigr)
+
+    It is invariant to the functional shifts of its bands (for the norm p = 2), and reads nothing of
+    the graph but :math:`V^* X`.
+
+    Args:
+        in_channels: d.
+        out_channels: outputs a graph.
+        bands: the partition of the spectrum.
+        normalization: which Laplacian to build of ``edge_index``.
+        complement: whether what the bands leave out counts too.
+        norm: the p of the norm.
+        normalize: divide norms by :math:`N^{1/p}`. It hides the size of the graph.
+        channels: map the signal linearly to so many channels first; ``None`` for no map. A map
+            without bias keeps the invariance.
+        standardize: batch normalisation of the norms before the network.
+        hidden: width of the network.
+        depth: its number of linear layers.
+        activation: its activation.
+        dropout: its dropout.
+        self_loops: add self loops before building N.
+
+    Shapes:
+        - x: (N, in_channels) for one graph or a batch, (..., N, in_channels) for many signals on
+          one graph
+        - output: (G, out_channels) for G graphs, G = 1 without ``batch``; (..., out_channels) for
+          many signals
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        bands: Bands | None = None,
+        normalization: Normalization = "sym",
+        complement: bool = True,
+        norm: float = 2.0,
+        normalize: bool = False,
+        channels: int | None = None,
+        standardize: bool = False,
+        hidden: int = 64,
+        depth: int = 2,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        self_loops: bool = False,
+    ) -> None:
+        super().__init__(bands, normalization, complement, norm, normalize, self_loops)
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.channels = in_channels if channels is None else channels
+        has_map = channels is not None
+        self.lin = nn.Linear(in_channels, self.channels, bias=False) if has_map else nn.Identity()
+        size = self.n_bands * self.channels
+        self.standard = nn.BatchNorm1d(size) if standardize else nn.Identity()
+        self.network = GroupedMLP(
+            1,
+            size,
+            out_channels,
+            hidden=hidden,
+            depth=depth,
+            activation=activation,
+            dropout=dropout,
+        )
+
+    def reset_parameters(self) -> None:
+        """Draws new parameters."""
+        for part in (self.lin, self.standard, self.network):
+            if not isinstance(part, nn.Identity):
+                part.reset_parameters()
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        spectrum: SpectrumArgument = None,
+    ) -> Tensor:
+        """The outputs of every graph; arguments as in `NodeNLSF.forward`."""
+        x = self.lin(x)
+        return self.respond(self.decompose(x, edge_index, edge_weight, batch, spectrum=spectrum))
+
+    def respond(self, parts: Decomposition) -> Tensor:
+        """The same for a signal that is mapped and decomposed already."""
+        return self.respond_norms(self.analyze(parts))
+
+    def respond_norms(self, norms: Tensor) -> Tensor:
+        """The network on norms (..., B, d) that are there already."""
+        features = norms.flatten(-2)
+        if features.ndim == 1:
+            features = features.unsqueeze(0)
+        flat: Tensor = self.network(self.standard(features.flatten(0, -2)))
+        return flat.reshape(*features.shape[:-1], self.out_channels)
+
+    def prepare(self, x: Tensor, *graph: Any, spectrum: SpectrumArgument = None) -> PreparedGraphs:
+        """The fast path: many graphs, or many signals on one; arguments as in ``forward``.
+
+        Raises:
+            ModelError: for norms other than L_2, or normalised ones: what is prepared does not know
+                the nodes any more, nor how many they were.
+        """
+        if self.norm != 2 or self.normalize:
+            raise ModelError(
+                "The fast path of the graph level needs norm=2 and normalize=False, not "
+                f"norm={self.norm!r} and normalize={self.normalize!r}: call the layer itself."
+            )
+        projector = self.projector(x, *graph, spectrum=spectrum)
+        if isinstance(projector, BatchProjector) or (
+            isinstance(projector, Projector) and x.ndim == 3
+        ):
+            return PreparedGraphs.of(x, projector)
+        raise ModelError(
+            "The fast path of the graph level is for many graphs: pass batch; or for signals "
+            "(S, N, channels) on one graph."
+        )
+
+    def respond_prepared(self, prepared: PreparedGraphs | RowBatch) -> tuple[Tensor, Tensor]:
+        """The norms and the outputs (G, out_channels) of prepared graphs or signals."""
+        norms = prepared.norms(self.lin.weight.T if isinstance(self.lin, nn.Linear) else None)
+        return norms, self.respond_norms(norms)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.in_channels}, {self.out_channels}, bands={self.bands}, "
+            f"normalization={self.normalization!r}, complement={self.complement})"
+        )
+
+    def _repr_html_(self) -> str:
+        from nlsf.nn.layers.notebook import graph_html
+
+        return graph_html(self)

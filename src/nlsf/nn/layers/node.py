@@ -1,0 +1,176 @@
+"""The node-level filter Theta: `NodeNLSF`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.nn.layers.spectra import SpectrumArgument
+from nlsf.nn.layers.spectral_layer import SpectralLayer
+from nlsf.nn.networks import FeatureLinear
+from nlsf.nn.responses.psi import ResponseName, Start, StartName, make_response
+from nlsf.spectral import BandProjector, Bands, Decomposition, synthesize
+from nlsf.spectral.operators.shift import Normalization
+from nlsf.spectral.prepared_nodes import NodeBatch
+from nlsf.spectral.segment_filter import segment_filter
+from nlsf.spectral.transform import band_scale
+
+
+class NodeNLSF(SpectralLayer):
+    r"""The node-level nonlinear spectral filter: Eq. 4 with `IndexBands`, Eq. 5 with value bands.
+
+    From "Equivariant Machine Learning on Graphs with Nonlinear Spectral Filters" (Lin, Talmon,
+    Levie, NeurIPS 2024):
+
+    .. math::
+        \Theta(\Delta, X) = \left[ \frac{P_j X}{\|P_j X\|^a + e} \right]_{j=1}^{B}
+            \Psi\bigl( (\|P_i X\|)_{i=1}^{B} \bigr)
+
+    It commutes with the functional shifts of its bands (Prop. 1) for the norm p = 2. Other norms
+    are not kept by unitary maps: with them it commutes with permutations of the nodes only.
+
+    The diagonal and bandwise forms have as many outputs as inputs; where ``out_channels`` differs,
+    a linear map without bias follows (a bias would break the symmetry). The full form has B d'
+    outputs, and always ends in such a map.
+
+    Args:
+        in_channels: d.
+        out_channels: channels of the output.
+        bands: the partition of the spectrum; `IndexBands` for the index form.
+        normalization: which Laplacian to build of ``edge_index``: ``"sym"`` for N, ``None`` for L.
+        response: ``"diagonal"``, ``"bandwise"``, ``"full"`` or ``"constant"``, see `Response`, or
+            the name of one of your own, see `register_response`.
+        complement: whether what the bands leave out is filtered too, or dropped (*lead*).
+        a: exponent of the norm in the denominator, 0 to 1. With 1, the paper's choice, every band
+            is scaled to norm 1, so the output does not have the size of the input; with 0 the layer
+            is, before training, the linear filter that ``start`` names.
+        eps: the e of the denominator.
+        norm: the p of the norm.
+        normalize: divide norms by :math:`N^{1/p}`. With a = 0 and relative norms it cancels.
+        start: the linear filter before training: ``"all-pass"``, ``"heat"``, ``"ppr"``,
+            ``"high-pass"``, ``"walk"``, ``"random"``, or a `Start`.
+        self_loops: add self loops before building N.
+        response_options: further options of `Response`: ``sharing``, ``mode``, ``relative``,
+            ``hidden``, ``depth``, ``activation``, ``dropout``.
+
+    Shapes:
+        - x: (N, in_channels) for one graph or a PyTorch Geometric batch, or (..., N, in_channels)
+          for many signals on one graph
+        - output: the same with out_channels
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        bands: Bands | None = None,
+        normalization: Normalization = "sym",
+        response: ResponseName = "diagonal",
+        complement: bool = True,
+        a: float = 1.0,
+        eps: float = 1e-6,
+        norm: float = 2.0,
+        normalize: bool = False,
+        start: StartName | Start = "all-pass",
+        self_loops: bool = False,
+        **response_options: Any,
+    ) -> None:
+        super().__init__(bands, normalization, complement, norm, normalize, self_loops)
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.a, self.eps = a, eps
+        self.start = Start.of(start)
+        self.response = make_response(
+            response,
+            self.n_bands,
+            in_channels,
+            out_channels=out_channels,
+            start=self.start,
+            **response_options,
+        )
+        form = self.response.form
+        filtered = {
+            "diagonal": in_channels,
+            "bandwise": out_channels,
+            "full": self.n_bands * out_channels,
+        }[form]
+        needs_map = form == "full" or filtered != out_channels
+        self.lin = FeatureLinear(filtered, out_channels, bias=False) if needs_map else nn.Identity()
+
+    def reset_parameters(self) -> None:
+        """Back to the start."""
+        self.response.reset_parameters()
+        if isinstance(self.lin, nn.Linear):
+            self.lin.reset_parameters()
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        spectrum: SpectrumArgument = None,
+    ) -> Tensor:
+        """The filtered signal.
+
+        Args:
+            x: the signal.
+            edge_index: (2, E), undirected; its spectrum is computed once and remembered.
+            edge_weight: (E,).
+            batch: (N,), the graph of each node, ascending.
+            spectrum: instead of ``edge_index``: a `Spectrum`, one a graph, or a projector.
+        """
+        return self.respond(self.decompose(x, edge_index, edge_weight, batch, spectrum=spectrum))
+
+    def respond(self, parts: Decomposition) -> Tensor:
+        """The same for a signal that is decomposed already."""
+        norms, r = self._coefficients(parts)
+        if self.response.form == "full":
+            # [Q_1, ..., Q_B] (R W): the product of R and W is small, and then d' channels are
+            # synthesised in place of B d'.
+            return self._synthesis(self.lin(r), norms, parts)
+        weight = self.lin.weight.mT if isinstance(self.lin, nn.Linear) else None
+        return self._synthesis(r, norms, parts, weight)
+
+    def respond_nodes(self, batch: NodeBatch) -> Tensor:
+        """The same for the nodes (n, out_channels) of prepared graphs; diagonal form only."""
+        r = self.response(batch.norms, self.start.gains(batch.frequencies))
+        gain = r * band_scale(batch.norms, self.a, self.eps)
+        # Nodes that pad belong to one graph more, whose gains are 0.
+        gain = torch.cat([gain, torch.zeros_like(gain[:1])])
+        mapped: Tensor = self.lin(segment_filter(batch.projections, gain, batch.graph))
+        return mapped
+
+    def filter(self, parts: Decomposition) -> Tensor:
+        """Analysis, response and synthesis, without the linear map at the end."""
+        norms, r = self._coefficients(parts)
+        return self._synthesis(r, norms, parts)
+
+    def _coefficients(self, parts: Decomposition) -> tuple[Tensor, Tensor]:
+        """The norms, and what the response makes of them."""
+        norms = self.analyze(parts)
+        return norms, self.response(norms, self.gains(parts.projector))
+
+    def _synthesis(
+        self, r: Tensor, norms: Tensor, parts: Decomposition, weight: Tensor | None = None
+    ) -> Tensor:
+        form, a, eps = self.response.form, self.a, self.eps
+        return synthesize(r, parts, form=form, a=a, eps=eps, norms=norms, weight=weight)
+
+    def gains(self, projector: BandProjector) -> Tensor:
+        """The gain (..., B) of each band at the start."""
+        return self.start.gains(projector.frequencies)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.in_channels}, {self.out_channels}, bands={self.bands}, "
+            f"normalization={self.normalization!r}, response={self.response.name!r}, "
+            f"complement={self.complement})"
+        )
+
+    def _repr_html_(self) -> str:
+        from nlsf.nn.layers.notebook import node_html
+
+        return node_html(self)

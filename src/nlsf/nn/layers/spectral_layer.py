@@ -1,0 +1,104 @@
+"""What every layer shares: a graph or a spectrum in, invariant norms out."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.errors import ModelError
+from nlsf.nn.layers.spectra import AnyProjector, ManyGraphs, SpectrumArgument, projector_for
+from nlsf.spectral import BandProjector, Bands, Decomposition, DyadicBands, analyze
+from nlsf.spectral.operators.shift import Normalization
+
+
+class SpectralLayer(nn.Module):
+    """A layer that sees its signal through bands.
+
+    Args:
+        bands: the partition of the spectrum; 6 dyadic bands by default.
+        normalization: which Laplacian to build of ``edge_index``: ``"sym"`` for N, ``None`` for L.
+        complement: whether what the bands leave out is a last band.
+        norm: the p of the norm.
+        normalize: divide norms by N^(1/p).
+        self_loops: add self loops before building N.
+    """
+
+    def __init__(
+        self,
+        bands: Bands | None = None,
+        normalization: Normalization = "sym",
+        complement: bool = True,
+        norm: float = 2.0,
+        normalize: bool = False,
+        self_loops: bool = False,
+    ) -> None:
+        super().__init__()
+        self.bands = DyadicBands() if bands is None else bands
+        self.normalization: Normalization = normalization
+        self.complement = complement
+        self.norm, self.normalize = norm, normalize
+        self.self_loops = self_loops
+        self.n_bands = self.bands.n_bands + int(complement)
+
+    def projector(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        spectrum: SpectrumArgument = None,
+    ) -> AnyProjector:
+        """The layer's bands on a graph; arguments as in ``forward``."""
+        projector: AnyProjector = projector_for(
+            x,
+            self.bands,
+            self.complement,
+            spectrum=spectrum,
+            edge_index=edge_index,
+            edge_weight=edge_weight,
+            batch=batch,
+            normalization=self.normalization,
+            self_loops=self.self_loops,
+        )
+        return projector
+
+    def decompose(
+        self, x: Tensor, *graph: Tensor | None, spectrum: SpectrumArgument = None
+    ) -> Decomposition:
+        """The signal seen through the layer's bands; arguments as in ``forward``."""
+        projector = self.projector(x, *graph, spectrum=spectrum)
+        with _full_precision(x.device):
+            return projector.decompose(x, check_finite=False)
+
+    def analyze(self, parts: Decomposition) -> Tensor:
+        """The invariant norms (..., B, d)."""
+        with _full_precision(parts.projector.dimension.device):
+            return analyze(parts, p=self.norm, normalize=self.normalize)
+
+
+def _full_precision(device: torch.device) -> AbstractContextManager[object]:
+    """No autocast: half precision would round the small bands away, and dtypes would not add up."""
+    # The context takes longer than a small product, also where it changes nothing.
+    on = torch.is_autocast_enabled(device.type)
+    return torch.autocast(device.type, enabled=False) if on else nullcontext()
+
+
+def require_real(y: Tensor) -> Tensor:
+    """The filtered signal itself, if an activation or a network can follow."""
+    if y.is_complex():
+        raise ModelError(
+            "The filtered signal is complex, as with a magnetic Laplacian, and activations and "
+            "networks are real: use NodeNLSF, and make real channels of its output "
+            "(torch.view_as_real), or GraphNLSF, whose norms are real."
+        )
+    return y
+
+
+def graph_of_nodes(projector: BandProjector) -> Tensor | None:
+    """(N,), the graph of each node of a batch; ``None`` for a single graph."""
+    if not isinstance(projector, ManyGraphs):
+        return None
+    return torch.repeat_interleave(projector.nodes)

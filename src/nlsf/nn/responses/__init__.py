@@ -1,0 +1,1 @@
+"""Responses Psi: from invariant norms to the coefficients of a filter."""
