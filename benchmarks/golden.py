@@ -130,7 +130,7 @@ def record() -> None:
 
 
 def fixtures() -> None:
-    """Writes the files that later versions must read."""
+    """Writes the files that later versions must read, by the package that Python finds."""
     import golden_files
 
     for entry in GOLDEN.iterdir():
