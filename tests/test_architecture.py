@@ -18,7 +18,7 @@ MAY_USE = {
     "store": {"errors"},
     "spectral": {"errors", "store"},
     "nn": {"errors", "store", "spectral"},
-    "peers": {"errors", "spectral", "nn", "data"},
+    "peers": {"errors", "store", "spectral", "nn", "data"},
     "transforms": {"errors", "store", "spectral"},
     "cluster": {"errors", "store", "spectral"},
     "data": {"errors", "store"},
@@ -173,7 +173,7 @@ def check(*never):
     assert not found, found
 import nlsf
 check(*heavy, *optional)
-import nlsf.store.files, nlsf.store.locks, nlsf.store.json_lines
+import nlsf.store.files, nlsf.store.locks, nlsf.store.json_lines, nlsf.store.memory
 check(*heavy - {"numpy"}, *optional)
 assert "spectral" in dir(nlsf)
 nlsf.spectral.laplacian

@@ -4,8 +4,9 @@ import torch
 
 from nlsf.data.generators import random_geometric
 from nlsf.errors import ModelError, SignalError
-from nlsf.peers import Neighbourhood
+from nlsf.peers import Neighbourhood, matrices
 from nlsf.peers.matrices import BlockSignal, diagonal_blocks, sparse_matrix
+from nlsf.store.memory import Memory
 from nlsf.testing.graphs import disjoint, star
 
 F64 = torch.float64
@@ -96,3 +97,12 @@ def test_each_model_multiplies_by_its_own_block():
         blocks @ h[0]
     with pytest.raises(SignalError, match="2 models"):
         torch.func.vmap(lambda one: blocks @ one)(h[:1])
+
+
+def test_what_is_remembered_in_inference_can_be_trained_with(monkeypatch):
+    monkeypatch.setattr(matrices, "_graphs", Memory())
+    edges = star(5).edge_index
+    with torch.inference_mode():
+        found = Neighbourhood.of(edges, 6)
+    assert Neighbourhood.of(edges, 6) is found
+    assert not found.degree.is_inference()

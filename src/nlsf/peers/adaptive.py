@@ -11,12 +11,13 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
-from nlsf.nn.layers.spectra import Memo, content_digest
+from nlsf.nn.layers.spectra import content_digest
 from nlsf.nn.networks import FeatureLinear, dropped
 from nlsf.peers.base import Body, Peer, PeerConfig, Scores
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral import Spectrum, laplacian, partial_eigh
 from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.store.memory import Memory
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ _MAX_NODES = 6_000
 _SCALE = 100.0
 """Stretches the eigenvalues, so that close ones have encodings that differ."""
 
-_spectra = Memo(4)
+_spectra = Memory()
 
 
 @dataclass(frozen=True)
@@ -279,10 +280,11 @@ def spectrum_of(graph: Neighbourhood) -> Spectrum:
     key = (content_digest(edges), content_digest(weights), size, graph.dtype)
 
     def compute() -> Spectrum:
-        return partial_eigh(laplacian(edges, weights, size, "sym")).to(dtype=graph.dtype)
+        # Tensors born in inference mode would be of no use to a training step later.
+        with torch.inference_mode(False):
+            return partial_eigh(laplacian(edges, weights, size, "sym")).to(dtype=graph.dtype)
 
-    found: Spectrum = _spectra.get(key, compute)
-    return found
+    return _spectra.get(key, compute)
 
 
 SPECFORMER_PEER = Peer(

@@ -15,13 +15,14 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import ModelError, SignalError
-from nlsf.nn.layers.spectra import Memo, content_digest
+from nlsf.nn.layers.spectra import content_digest
 from nlsf.spectral.node_ranges import nodes_of_graphs
 from nlsf.spectral.sparse_signal import Pattern, SparseSignal, row_ends
+from nlsf.store.memory import Memory
 
 MatrixKind: TypeAlias = Literal["adjacency", "gcn", "sym", "row", "row-loops"]
 
-_graphs = Memo(16)
+_graphs = Memory()
 
 
 class Neighbourhood:
@@ -79,10 +80,13 @@ class Neighbourhood:
         """The same, remembered for graphs that were seen a short while ago."""
         weight = None if edge_weight is None else content_digest(edge_weight)
         key = (content_digest(edge_index), num_nodes, weight, dtype)
-        found: Neighbourhood = _graphs.get(
-            key, lambda: cls(edge_index, num_nodes, edge_weight, dtype)
-        )
-        return found
+
+        def build() -> Neighbourhood:
+            # Tensors born in inference mode would be of no use to a training step later.
+            with torch.inference_mode(False):
+                return cls(edge_index, num_nodes, edge_weight, dtype)
+
+        return _graphs.get(key, build)
 
     def matrix(self, kind: MatrixKind) -> SparseSignal:
         """One of the matrices of the table, (N, N)."""

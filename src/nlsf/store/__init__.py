@@ -1,4 +1,5 @@
-"""What survives: whole files, locks and JSON lines, which a killed process leaves in order.
+"""What survives a killed process, and what is kept while one lives.
 
-`files` writes a file whole or not at all, `locks` keeps processes apart, `json_lines` holds rows.
+`files` writes a file whole or not at all, `locks` keeps processes apart, `json_lines` holds rows,
+and `memory` keeps results that are dear to compute, bounded in bytes.
 """

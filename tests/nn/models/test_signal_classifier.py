@@ -7,10 +7,10 @@ from torch.func import functional_call, vmap
 
 from nlsf.data.grid import pixel_grid
 from nlsf.errors import ModelError, SignalError
-from nlsf.nn.layers.spectra import Memo
 from nlsf.nn.models import SignalClassifier, signal_classifier
 from nlsf.nn.models.signal_classifier import Pyramid, halved
 from nlsf.spectral import UniformBands, laplacian
+from nlsf.store.memory import Memory
 from nlsf.testing.graphs import path, star, weighted
 from nn.layers import signal
 
@@ -50,7 +50,7 @@ def test_a_graph_and_its_pyramid_give_the_same():
 
 def test_the_pyramid_of_a_graph_is_built_once_and_kept_in_memory(monkeypatch, tmp_path):
     monkeypatch.setenv("NLSF_CACHE", str(tmp_path))
-    monkeypatch.setattr(signal_classifier, "_pyramids", Memo(4))
+    monkeypatch.setattr(signal_classifier, "_pyramids", Memory())
     graphs = {"grid": GRID, "other": pixel_grid(5, 4, 0.1)}
     models = {halvings: model_of(halvings=halvings).eval() for halvings in (1, 2)}
     x, built = signal(4, 20, 1), []

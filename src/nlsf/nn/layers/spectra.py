@@ -25,6 +25,7 @@ from nlsf.spectral import (
     partial_eigh,
 )
 from nlsf.spectral.operators.shift import Normalization, ShiftOperator
+from nlsf.store.memory import forget_all
 
 ManyGraphs: TypeAlias = BatchProjector | PolynomialBatchProjector
 """The projector of a batch of graphs."""
@@ -77,6 +78,7 @@ def forget_spectra() -> None:
     """Frees all spectra, and whatever else layers and models remember of graphs."""
     for memo in Memo.every:
         memo.clear()
+    forget_all()
 
 
 def projector_for(x: Tensor, bands: Bands, complement: bool, **graph: Any) -> AnyProjector:

@@ -18,13 +18,14 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.mixing import MixingNLSF
-from nlsf.nn.layers.spectra import Memo, content_digest
+from nlsf.nn.layers.spectra import content_digest
 from nlsf.nn.networks import Head
 from nlsf.nn.responses.psi import ResponseName
 from nlsf.nn.responses.response import Sharing
 from nlsf.spectral import Bands, Projector, UniformBands, laplacian, partial_eigh
 from nlsf.spectral.operators.graph_input import adjacency_matrix
 from nlsf.spectral.projector import on_nodes
+from nlsf.store.memory import Memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +172,7 @@ def _coarse(A: sparse.csr_array, parent: NDArray[np.int64]) -> sparse.csr_array:
 
 
 _MAX_HALVINGS = 16
-_pyramids = Memo(4)
+_pyramids = Memory()
 
 
 @dataclass(frozen=True)
@@ -341,8 +342,10 @@ class SignalClassifier(nn.Module):
         c = self.config
         weight = None if edge_weight is None else content_digest(edge_weight)
         shape = (c.num_nodes, c.bands, len(c.widths), c.halvings, dtype)
-        found: Pyramid = _pyramids.get(
-            (content_digest(edge_index), weight, *shape),
-            lambda: self.pyramid(edge_index, edge_weight, cache=False, dtype=dtype),
-        )
-        return found
+
+        def build() -> Pyramid:
+            # Tensors born in inference mode would be of no use to a training step later.
+            with torch.inference_mode(False):
+                return self.pyramid(edge_index, edge_weight, cache=False, dtype=dtype)
+
+        return _pyramids.get((content_digest(edge_index), weight, *shape), build)
