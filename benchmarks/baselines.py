@@ -24,10 +24,10 @@ from nlsf.data.metrics import interval
 from nlsf.errors import NLSFError
 from nlsf.peers import PEERS
 from nlsf.train import train
-from nlsf.train.fit import Fit
-from nlsf.train.job import Job
-from nlsf.train.models import MODELS
-from nlsf.train.versions import versions
+from nlsf.train.loop.fit import Fit
+from nlsf.train.plan.job import Job
+from nlsf.train.run.provenance import versions
+from nlsf.train.settings.models import MODELS
 
 ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "results" / "baselines"

@@ -26,9 +26,8 @@ from nlsf.data.split_file import read_split, write_split
 from nlsf.experiments.spec import Experiment
 from nlsf.spectral import SpectrumCache, laplacian, partial_eigh
 from nlsf.testing.graphs import path as path_graph
-from nlsf.train import checkpoint
-from nlsf.train.job import Job
-from nlsf.train.tables import read_toml
+from nlsf.train.plan.job import Job
+from nlsf.train.settings.toml import read_toml
 
 RNG = np.random.default_rng(0)
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]])
@@ -177,8 +176,8 @@ def split_json(folder):
 
 def checkpoint_file(folder):
     tensors = {"w": torch.from_numpy(X), "z": torch.from_numpy(X).to(torch.complex128)}
-    checkpoint.save(folder / "checkpoint.safetensors", tensors, {"epoch": 3, "rate": [0.1, None]})
-    return lambda: checkpoint.load(folder / "checkpoint.safetensors")
+    folder.save(folder / "checkpoint.safetensors", tensors, {"epoch": 3, "rate": [0.1, None]})
+    return lambda: folder.load(folder / "checkpoint.safetensors")
 
 
 def cached_spectrum(folder):

@@ -127,7 +127,7 @@ def interrupted(settings: Path, folder: Path) -> None:
     """A run that was stopped, with the checkpoint of its last whole epoch."""
     import tomllib
 
-    from nlsf.train.display import SilentDisplay
+    from nlsf.train.run.display import SilentDisplay
 
     class Stop(SilentDisplay):
         def epoch(self, epoch: int, summary: Mapping[str, Any], best: Mapping[str, Any]) -> None:

@@ -37,7 +37,7 @@ from nlsf.experiments.store import Store
 from nlsf.spectral import SpectrumCache, laplacian, partial_eigh
 from nlsf.store import json_lines
 from nlsf.train import resume, train
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
 
 ROWS = Path(__file__).parent / "results" / "kill_test.jsonl"
 TIMES = ("seconds", "cpu_seconds", "peak_memory", "prepare_seconds")

@@ -27,10 +27,10 @@ import torch.distributed as dist
 import torch.multiprocessing
 from torch import Tensor
 
-from nlsf.train.fit import Fit
-from nlsf.train.group import Group
-from nlsf.train.job import Job
-from nlsf.train.versions import versions
+from nlsf.train.loop.fit import Fit
+from nlsf.train.loop.group import Group
+from nlsf.train.plan.job import Job
+from nlsf.train.run.provenance import versions
 
 RESULTS = Path(__file__).parent / "results" / "shared_training.jsonl"
 CASES = [

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import torch
 
-from nlsf.train.fit import Fit
-from nlsf.train.inputs import WholeGraph
-from nlsf.train.job import Job
-from nlsf.train.versions import versions
+from nlsf.train.loop.fit import Fit
+from nlsf.train.plan.inputs import WholeGraph
+from nlsf.train.plan.job import Job
+from nlsf.train.run.provenance import versions
 
 RESULTS = Path(__file__).parent / "results" / "together.jsonl"
 CASES = [

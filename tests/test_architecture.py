@@ -138,7 +138,7 @@ def test_what_is_private_stays_in_its_package(tmp_path, monkeypatch):
     path.parent.mkdir()
     path.write_text(
         "from nlsf.data.readers._tables import table\n"
-        "from nlsf.train.config import _seeds\n"
+        "from nlsf.train.settings.config import _seeds\n"
         "from nlsf.data import edges\n"
         "edges._pairs\n"
     )

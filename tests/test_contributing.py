@@ -15,7 +15,8 @@ from nlsf.nn import NodeNLSF
 from nlsf.nn.responses.psi import RESPONSES
 from nlsf.spectral import Projector, UniformBands
 from nlsf.testing import assert_shift_equivariant
-from nlsf.train import models, tables, train
+from nlsf.train import train
+from nlsf.train.settings import models, toml
 from nn import layers, test_equivariance
 from peers import test_all_peers
 from spectral import test_laws
@@ -80,8 +81,8 @@ def test_a_family_of_bands(file, monkeypatch, tmp_path):
         test_laws.test_partial_and_complete_spectra_give_the_same_projections(
             operator, "half", "float64"
         )
-    assert tables.kind_of(family) == "half"
-    monkeypatch.setitem(tables.BANDS, "half", family)
+    assert toml.kind_of(family) == "half"
+    monkeypatch.setitem(toml.BANDS, "half", family)
     chosen = {"name": "value", "value_bands": {"kind": "half"}}
     result = train("csbm", {**QUICK, "model": chosen}, output=tmp_path / "run", cache=False)
     assert 'kind = "half"' in result.folder.read_config()

@@ -13,9 +13,9 @@ from nlsf.data.metrics import interval
 from nlsf.experiments.document import update
 from nlsf.experiments.spec import experiment_names
 from nlsf.experiments.store import Store, _settings
-from nlsf.train.config import resolve
-from nlsf.train.models import MODELS
-from nlsf.train.tables import parse_toml, write_toml
+from nlsf.train.settings.config import resolve
+from nlsf.train.settings.models import MODELS
+from nlsf.train.settings.toml import parse_toml, write_toml
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -7,8 +7,9 @@ import shutil
 import pytest
 
 from cli.bad_input import Cases
-from nlsf.train import Interrupted, run
+from nlsf.train import Interrupted
 from nlsf.train import train as train_run
+from nlsf.train.run import train
 from processes import Process, nlsf
 
 SMALL = {"data": {"name": "csbm", "num_nodes": 100}, "training": {"epochs": 3}}
@@ -23,7 +24,7 @@ def runs(tmp_path_factory):
     cache.setenv("NLSF_CACHE", str(folder / "cache"))
     train_run("csbm", SMALL, output=folder / "done")
 
-    append, calls = run.RunFolder.append_metrics, []
+    append, calls = train.RunFolder.append_metrics, []
 
     def stopped(self, rows):
         append(self, rows)
@@ -31,7 +32,7 @@ def runs(tmp_path_factory):
         if len(calls) == 3:
             raise KeyboardInterrupt
 
-    cache.setattr(run.RunFolder, "append_metrics", stopped)
+    cache.setattr(train.RunFolder, "append_metrics", stopped)
     with pytest.raises(Interrupted):
         train_run("csbm", SMALL, output=folder / "stopped", checkpoint_seconds=0)
     cache.undo()

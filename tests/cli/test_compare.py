@@ -10,7 +10,7 @@ from nlsf import cli
 from nlsf.cli import app
 from nlsf.errors import ConfigError
 from nlsf.report.ranking import ranking
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
 from processes import Process, nlsf
 
 SMALL = ["--set", "data.num_nodes=120", "--set", "epochs=8", "-q"]

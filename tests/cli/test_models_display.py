@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from nlsf.cli.models_display import LiveModelDisplay, Progress, model_display
-from nlsf.train.display import PlainDisplay, SilentDisplay
+from nlsf.train.run.display import PlainDisplay, SilentDisplay
 
 SUMMARY = {"train_loss": 0.5}
 

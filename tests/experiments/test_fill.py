@@ -8,8 +8,8 @@ from nlsf.experiments.fill import fill, in_order
 from nlsf.experiments.fill_display import FillDisplay
 from nlsf.experiments.spec import Experiment
 from nlsf.experiments.store import Store
-from nlsf.train.run import train
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
+from nlsf.train.run.train import train
 from processes import Process, barrier, nlsf
 
 RUN = ("table", "small", "--run")

@@ -6,7 +6,7 @@ import pytest
 from nlsf.errors import ConfigError
 from nlsf.experiments.grid import Grid, key
 from nlsf.experiments.space import Space, decode, encode, space_of
-from nlsf.train.models import MODELS
+from nlsf.train.settings.models import MODELS
 
 SPACE = Space(
     {

@@ -6,7 +6,7 @@ import torch
 from torch_geometric.utils import from_networkx
 
 from nlsf.experiments.spaces import choices_of
-from nlsf.train.models import MODELS
+from nlsf.train.settings.models import MODELS
 
 EDGES = from_networkx(nx.lollipop_graph(6, 7)).edge_index
 NODES = 13

@@ -9,8 +9,8 @@ from nlsf.experiments.cell import Cell
 from nlsf.experiments.space import Space, space_of
 from nlsf.experiments.spec import Experiment, experiment_names, find_experiment
 from nlsf.experiments.trial import Tuning
-from nlsf.train.job import Job
-from nlsf.train.models import MODELS
+from nlsf.train.plan.job import Job
+from nlsf.train.settings.models import MODELS
 
 TOP = 'title = "T"'
 

@@ -22,7 +22,7 @@ from nlsf.nn.models.signal_classifier import SignalClassifierConfig
 from nlsf.nn.responses.psi import RESPONSES, make_response
 from nlsf.spectral import Projector, UniformBands
 from nlsf.testing.graphs import ring
-from nlsf.train.tables import from_table
+from nlsf.train.settings.toml import from_table
 from nn.layers import signal, spectrum_of
 
 OWN = ("one number", "none", "own maps", "own matrix")

@@ -9,9 +9,9 @@ from nlsf.data.generators import contextual_block_model
 from nlsf.nn import parameter_groups
 from nlsf.peers import PEERS, PeerModel
 from nlsf.spectral.sparse_signal import SparseSignal
-from nlsf.train.inputs import Inputs
-from nlsf.train.model_batch import ModelBatch
-from nlsf.train.models import MODELS
+from nlsf.train.loop.model_batch import ModelBatch
+from nlsf.train.plan.inputs import Inputs
+from nlsf.train.settings.models import MODELS
 
 F64 = torch.float64
 NODES, FEATURES, CLASSES = 24, 5, 3

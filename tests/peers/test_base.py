@@ -7,7 +7,7 @@ from nlsf.peers import PEERS, Neighbourhood
 from nlsf.peers.adjacency import LINK, LINKConfig
 from nlsf.peers.base import Convolutions, PeerConfig
 from nlsf.testing.graphs import star
-from nlsf.train.models import MODELS
+from nlsf.train.settings.models import MODELS
 from peers.spatial import C, F, small_graph
 
 

@@ -6,7 +6,7 @@ from nlsf.report.record import RunRecord
 from nlsf.report.run_page import run_page
 from nlsf.report.trained import TrainedRun
 from nlsf.train import train
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
 from train.small import NODE_MODEL
 
 NODES = {"model": NODE_MODEL, "training": {"epochs": 6, "lr": 0.05}}

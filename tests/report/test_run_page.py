@@ -11,7 +11,7 @@ from nlsf.errors import ConfigError, DataError
 from nlsf.report.charts import BarChart, GraphDrawing, HeatMap, LineChart, Tiles
 from nlsf.report.run_page import run_page
 from nlsf.train import train
-from nlsf.train.models import MODELS, ModelKind
+from nlsf.train.settings.models import MODELS, ModelKind
 from report.small_runs import page_of, sections, texts, trained_folder, without
 from train.small import given, graph_data, node_data, regression_data, signal_data
 

@@ -7,7 +7,7 @@ from nlsf.errors import DataError
 from nlsf.report.record import RunRecord
 from nlsf.report.run_page import run_page
 from nlsf.report.trained import TrainedRun
-from nlsf.train.predict import predict
+from nlsf.train.run.predict import predict
 from report.small_runs import page_of, sections, trained_folder, trained_run
 from train.small import graph_data, node_data, regression_data, signal_data
 

@@ -3,8 +3,8 @@
 import torch
 
 from nlsf.train import train
-from nlsf.train.display import SilentDisplay
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.display import SilentDisplay
+from nlsf.train.run.folder import RunFolder
 from train.small import NODE_MODEL, given
 
 TRAINING = {"epochs": 8, "patience": 4, "lr": 0.05, "dtype": "float64"}

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from nlsf.train.adam import BatchAdam
+from nlsf.train.loop.model_batch import BatchAdam
 
 F64 = torch.float64
 SHAPES = {"weight": (3, 4), "bias": (4,), "scale": ()}

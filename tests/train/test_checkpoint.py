@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import save_file
 
 from nlsf.errors import DataError, FormatError
-from nlsf.train.checkpoint import load, save
+from nlsf.train.run.folder import load, save
 
 DTYPES = [
     torch.float32,

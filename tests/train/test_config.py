@@ -8,7 +8,8 @@ from nlsf.cli.train import train as command
 from nlsf.data.catalogue import load
 from nlsf.data.features import FeatureConfig
 from nlsf.errors import ConfigError
-from nlsf.train.config import (
+from nlsf.train.plan.job import Job
+from nlsf.train.settings.config import (
     DataConfig,
     RunConfig,
     TrainingConfig,
@@ -18,10 +19,9 @@ from nlsf.train.config import (
     user_path,
     without_later,
 )
-from nlsf.train.job import Job
-from nlsf.train.models import MODELS
-from nlsf.train.presets import PRESETS
-from nlsf.train.tables import to_table, write_toml
+from nlsf.train.settings.models import MODELS
+from nlsf.train.settings.presets import PRESETS
+from nlsf.train.settings.toml import to_table, write_toml
 
 DATA = {
     "csbm": {"num_nodes": 60},

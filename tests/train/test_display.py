@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext, suppress
 import pytest
 from rich.console import Console
 
-from nlsf.train.display import LiveDisplay, PlainDisplay, SilentDisplay, display_for
+from nlsf.train.run.display import LiveDisplay, PlainDisplay, SilentDisplay, display_for
 
 SUMMARY = {"train_loss": 0.5, "val_loss": 0.75, "val_accuracy": 0.8}
 
@@ -82,7 +82,7 @@ def test_plain_lines_are_few_and_the_last_epoch_is_among_them(printed):
 def test_a_continued_training_counts_its_own_epochs(printed, monkeypatch):
     console, read = printed
     clock = iter(range(1000))
-    monkeypatch.setattr("nlsf.train.display.time.monotonic", lambda: next(clock) / 2)
+    monkeypatch.setattr("nlsf.train.run.display.time.monotonic", lambda: next(clock) / 2)
     display = PlainDisplay(console, seconds=0)
     display.start(4600, 1, "cora")
     for epoch in (901, 902):

@@ -9,11 +9,11 @@ from nlsf.data.metrics import measure
 from nlsf.data.protocols import draw
 from nlsf.errors import ModelError
 from nlsf.nn import GraphClassifier, NodeClassifier
-from nlsf.train import checkpoint
-from nlsf.train.config import TrainingConfig
-from nlsf.train.fit import Fit, evaluate
-from nlsf.train.inputs import LabelledRows, PreparedSet, Signals
-from nlsf.train.inputs_for import inputs_for
+from nlsf.train.loop.fit import Fit, evaluate
+from nlsf.train.plan.inputs import LabelledRows, PreparedSet, Signals
+from nlsf.train.plan.inputs_for import inputs_for
+from nlsf.train.run import folder
+from nlsf.train.settings.config import TrainingConfig
 from train.small import BANDS, graph_data, node_data, regression_data, signal_data
 
 F64 = torch.float64
@@ -170,11 +170,11 @@ def test_a_fit_goes_on_from_a_file(tmp_path, case, stop):
         if stop == "left" and 0 < len(first.active) < 3:
             break
     assert stop != "left" or not first.finished
-    checkpoint.save(tmp_path / "c", *first.state())
+    folder.save(tmp_path / "c", *first.state())
     second = fit_of(case)
     # What the state does not hold must not matter.
     torch.manual_seed(99)
-    second.load_state(*checkpoint.load(tmp_path / "c"))
+    second.load_state(*folder.load(tmp_path / "c"))
     assert second.finished == first.finished
     assert rows + rows_of(second) == expected
     for name in ("best_epoch", "last_epoch", "best_metric", "active"):
@@ -188,9 +188,9 @@ def test_a_state_is_taken_up_again_and_again(tmp_path):
     expected, rows = rows_of(straight), []
     while not one.finished:
         rows += one.step()
-        checkpoint.save(tmp_path / "c", *one.state())
+        folder.save(tmp_path / "c", *one.state())
         one = fit_of("rows, batches")
-        one.load_state(*checkpoint.load(tmp_path / "c"))
+        one.load_state(*folder.load(tmp_path / "c"))
     assert rows == expected
     assert all(torch.equal(one.best[name], value) for name, value in straight.best.items())
 

@@ -8,12 +8,12 @@ from nlsf.data.dataset import Dataset, Lesson
 from nlsf.errors import SignalError
 from nlsf.peers import PEERS
 from nlsf.testing.graphs import hostile_graphs
-from nlsf.train.config import TrainingConfig
-from nlsf.train.fit import Fit, evaluate
-from nlsf.train.graph_union import GraphUnion
-from nlsf.train.inputs_for import inputs_for
-from nlsf.train.model_batch import ModelBatch
-from nlsf.train.models import MODELS
+from nlsf.train.loop.fit import Fit, evaluate
+from nlsf.train.loop.model_batch import ModelBatch
+from nlsf.train.plan.graph_union import GraphUnion
+from nlsf.train.plan.inputs_for import inputs_for
+from nlsf.train.settings.config import TrainingConfig
+from nlsf.train.settings.models import MODELS
 from train.small import given, graph_data, random
 
 F64 = torch.float64
@@ -144,7 +144,7 @@ def test_a_training_together_is_three_trainings_alone(name):
 @pytest.mark.parametrize("name", ["gin", "gat"])
 @pytest.mark.parametrize("most", [1, 20, 60, 10_000])
 def test_evaluation_in_parts(monkeypatch, name, most):
-    monkeypatch.setattr("nlsf.train.graph_union._NODES", most)
+    monkeypatch.setattr("nlsf.train.plan.graph_union._NODES", most)
     inputs, model = union_of(name, hostile_data()), model_of(name).eval()
     rows = torch.randperm(12, generator=torch.Generator().manual_seed(0))
     parts = inputs.in_parts(rows)

@@ -9,7 +9,7 @@ import pytest
 
 from nlsf.errors import ConfigError
 from nlsf.train import Group, resume, train
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
 from train import small
 from train.processes import Processes
 

@@ -8,17 +8,11 @@ from torch_geometric.data import Batch, Data
 from nlsf.nn import GraphClassifier, NodeClassifier, SparseSignal, Start
 from nlsf.nn.models import SignalClassifier
 from nlsf.spectral import DyadicBands, IndexBands, PolynomialBands, UniformBands
-from nlsf.train.fit import evaluate
-from nlsf.train.graph_union import GraphUnion
-from nlsf.train.inputs import (
-    GraphBatches,
-    LabelledRows,
-    PreparedSet,
-    Signals,
-    WholeGraph,
-)
-from nlsf.train.inputs_for import inputs_for, spectral_branches
-from nlsf.train.models import MODELS
+from nlsf.train.loop.fit import evaluate
+from nlsf.train.plan.graph_union import GraphUnion
+from nlsf.train.plan.inputs import GraphBatches, LabelledRows, PreparedSet, Signals, WholeGraph
+from nlsf.train.plan.inputs_for import inputs_for, spectral_branches
+from nlsf.train.settings.models import MODELS
 from train.small import BANDS, graph_data, node_data, signal_data
 
 F64 = torch.float64
@@ -69,7 +63,7 @@ def test_nodes(branches, fields, kind):
 
 @pytest.mark.parametrize("branches", ["attention", "index", "value"])
 def test_rows_of_sparse_features_that_come_again_are_prepared_further(branches, monkeypatch):
-    monkeypatch.setattr("nlsf.train.inputs._REMEMBERED", 2)
+    monkeypatch.setattr("nlsf.train.plan.inputs._REMEMBERED", 2)
     dataset = node_data()
     graph = dataset.graphs[0]
     graph.x = torch.where(graph.x > graph.x.quantile(0.8), graph.x, 0.0)
@@ -208,7 +202,7 @@ def test_dense_features_stay_dense():
 )
 def test_graphs(monkeypatch, branches, fields, kind):
     # Graphs are prepared in several parts, of unequal width.
-    monkeypatch.setattr("nlsf.train.inputs_for._CHUNK", 7)
+    monkeypatch.setattr("nlsf.train.plan.inputs_for._CHUNK", 7)
     dataset = graph_data()
     model = model_of(GraphClassifier, dataset, branches=branches, **fields)
     inputs = prepared(model, dataset)
@@ -219,7 +213,7 @@ def test_graphs(monkeypatch, branches, fields, kind):
 
 
 def test_projections_that_are_too_many_are_not_kept(monkeypatch):
-    monkeypatch.setattr("nlsf.train.inputs_for._PROJECTIONS", 10)
+    monkeypatch.setattr("nlsf.train.plan.inputs_for._PROJECTIONS", 10)
     dataset = graph_data()
     model = model_of(GraphClassifier, dataset, level="pooling")
     assert type(prepared(model, dataset)) is GraphBatches

@@ -7,9 +7,9 @@ from torch_geometric.data import Data
 from nlsf.data.dataset import Dataset
 from nlsf.data.split_file import write_split
 from nlsf.errors import ConfigError
-from nlsf.train.config import DataConfig
-from nlsf.train.inputs import WholeGraph
-from nlsf.train.job import Job, fingerprint, load_data
+from nlsf.train.plan.inputs import WholeGraph
+from nlsf.train.plan.job import Job, fingerprint, load_data
+from nlsf.train.settings.config import DataConfig
 from train.small import NODE_MODEL, given, graph_data, node_data, regression_data, signal_data
 
 

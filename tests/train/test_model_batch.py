@@ -3,8 +3,8 @@ import torch
 
 from nlsf.errors import ModelError
 from nlsf.nn import GraphClassifier, NodeClassifier
-from nlsf.train.inputs_for import inputs_for
-from nlsf.train.model_batch import ModelBatch
+from nlsf.train.loop.model_batch import ModelBatch
+from nlsf.train.plan.inputs_for import inputs_for
 from train.small import BANDS, graph_data, node_data, signal_data
 
 F64 = torch.float64

@@ -3,8 +3,8 @@ from torch import nn
 
 from nlsf.errors import ConfigError
 from nlsf.peers import PEERS, PeerModel
-from nlsf.train.models import MODELS, find_model
-from nlsf.train.presets import default_model
+from nlsf.train.settings.models import MODELS, find_model
+from nlsf.train.settings.presets import default_model
 
 NODES = ["att-node", "index", "value", "linear-node"]
 GRAPHS = ["graph", "pooling", "linear-pooling"]

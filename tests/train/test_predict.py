@@ -10,9 +10,9 @@ from nlsf.data.dataset import Split
 from nlsf.data.split_file import write_split
 from nlsf.errors import ConfigError, DataError
 from nlsf.train import predict, resume, train
-from nlsf.train.display import SilentDisplay
-from nlsf.train.models import MODELS
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.display import SilentDisplay
+from nlsf.train.run.folder import RunFolder
+from nlsf.train.settings.models import MODELS
 from train.small import NODE_MODEL, given, graph_data, node_data, regression_data, signal_data
 
 QUICK = {"training": {"epochs": 25}, "seeds": [3, 8]}

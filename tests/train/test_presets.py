@@ -6,9 +6,9 @@ from torch_geometric.data import Data
 from nlsf.data.catalogue import load
 from nlsf.data.sparse_rows import adjacency_rows
 from nlsf.errors import ConfigError
-from nlsf.train.config import check_keys, resolve
-from nlsf.train.models import MODELS
-from nlsf.train.presets import PRESETS, default_model, preset
+from nlsf.train.settings.config import check_keys, resolve
+from nlsf.train.settings.models import MODELS
+from nlsf.train.settings.presets import PRESETS, default_model, preset
 
 SMALL = {
     "node": ("csbm", {"num_nodes": 60}),

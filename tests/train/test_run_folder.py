@@ -10,13 +10,13 @@ import torch
 
 from nlsf.errors import ConfigError, DataError, FormatError
 from nlsf.store.files import TEMPORARY
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
 from processes import Process
 
 PRELUDE = """
 from pathlib import Path
 import torch
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
 """
 
 

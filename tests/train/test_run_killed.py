@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
 from processes import Process, nlsf
 from train.runs import assert_same
 

@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 
 from nlsf.errors import DataError
 from nlsf.train import Interrupted, resume
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
 from train.runs import GROUPS, QUICK, Stop, assert_same, quick
 from train.small import given, node_data
 
@@ -148,7 +148,7 @@ def test_a_run_that_fails_while_it_measures(tmp_path, straight, monkeypatch):
     def fail(*arguments):
         raise RuntimeError("no power")
 
-    monkeypatch.setattr("nlsf.train.run._measure", fail)
+    monkeypatch.setattr("nlsf.train.run.train._measure", fail)
     with pytest.raises(RuntimeError, match="no power"):
         quick(dataset, tmp_path / "run", {**QUICK, "seeds": 4})
     monkeypatch.undo()

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from nlsf.train.stopping import EarlyStopping
+from nlsf.train.loop.fit import EarlyStopping
 
 NAN = math.nan
 

@@ -3,9 +3,8 @@ import torch
 from torch import nn
 
 from nlsf.nn.dropout import Dropout
-from nlsf.train.inputs import KnownOutputs
-from nlsf.train.model_batch import ModelBatch
-from nlsf.train.weight_average import WeightAverage
+from nlsf.train.loop.model_batch import ModelBatch, WeightAverage
+from nlsf.train.plan.inputs import KnownOutputs
 
 
 class Small(nn.Module):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from nlsf.report.ranking import Place
-    from nlsf.train.display import Display
-    from nlsf.train.run_folder import RunFolder
+    from nlsf.train.run.display import Display
+    from nlsf.train.run.folder import RunFolder
 
 
 def compare(
@@ -79,9 +79,9 @@ def compare(
 
 
 def _names(models: str, table: dict[str, Any]) -> list[str]:
-    from nlsf.train.config import DataConfig
-    from nlsf.train.job import load_data
-    from nlsf.train.models import MODELS, find_model
+    from nlsf.train.plan.job import load_data
+    from nlsf.train.settings.config import DataConfig
+    from nlsf.train.settings.models import MODELS, find_model
 
     level = load_data(DataConfig.from_table(table["data"])).level
     if models == "all":
@@ -95,7 +95,7 @@ def _names(models: str, table: dict[str, Any]) -> list[str]:
 
 
 def _folder(output: Path | None, data: str) -> Path:
-    from nlsf.train.run_folder import RunFolder
+    from nlsf.train.run.folder import RunFolder
 
     if output is None:
         return RunFolder.create(Path("runs"), f"compare-{Path(data).stem}".lower()).path
@@ -105,9 +105,9 @@ def _folder(output: Path | None, data: str) -> Path:
 
 def _check_kept(folder: Path, names: Sequence[str], table: dict[str, Any]) -> None:
     """Refuses runs that lie in the folder already and are not those that are asked for."""
-    from nlsf.train.job import Job
-    from nlsf.train.kept import check_kept
-    from nlsf.train.run_folder import RunFolder
+    from nlsf.train.plan.job import Job
+    from nlsf.train.run.folder import RunFolder
+    from nlsf.train.run.provenance import check_kept
 
     for name in names:
         if (folder / name / "config.toml").exists():

@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from nlsf.train.display import Display, LiveDisplay, display_for
+from nlsf.train.run.display import Display, LiveDisplay, display_for
 
 
 @dataclass

@@ -43,7 +43,7 @@ def data_table(
     data: str | None, root: Path | None, offline: bool, settings: Sequence[str] | None
 ) -> dict[str, Any]:
     """The settings of the command line as the tables of a run's TOML."""
-    from nlsf.train.config import apply_settings
+    from nlsf.train.settings.config import apply_settings
 
     table: dict[str, Any] = {"data": {}}
     if data is not None:
@@ -60,8 +60,8 @@ def load_named(
 ) -> Dataset:
     """The data that a command names; only ``--set data.KEY=VALUE`` can be set."""
     from nlsf.errors import ConfigError
-    from nlsf.train.config import DataConfig
-    from nlsf.train.job import load_data
+    from nlsf.train.plan.job import load_data
+    from nlsf.train.settings.config import DataConfig
 
     table = data_table(data, root, offline, settings)
     if others := [key for key in table if key != "data"]:

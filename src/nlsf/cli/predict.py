@@ -38,7 +38,7 @@ def predict(
 
     console = Console()
     with console.status("Loading PyTorch and the data ..."):
-        from nlsf.train.predict import predict as apply
+        from nlsf.train.run.predict import predict as apply
 
         dataset = load_named(data, data_root, offline, settings)
     with console.status("Predicting ..."):

@@ -102,7 +102,7 @@ def train(
         raise typer.BadParameter("which data? Name a data set, a path, --config or --resume.")
     with console.status("Loading PyTorch and the data ..."):
         from nlsf import train as training
-        from nlsf.train.display import display_for
+        from nlsf.train.run.display import display_for
     options["display"] = display_for(console, quiet=quiet)
     try:
         with training.Group.joined() as group:
@@ -132,8 +132,8 @@ def _table(
     offline: bool,
 ) -> dict[str, Any]:
     """All that was said: the file first, then options, then --set."""
-    from nlsf.train.config import apply_settings, check_keys
-    from nlsf.train.tables import merged, read_toml
+    from nlsf.train.settings.config import apply_settings, check_keys
+    from nlsf.train.settings.toml import merged, read_toml
 
     if seed is not None and seeds is not None:
         raise typer.BadParameter("--seed and --seeds exclude each other.")

@@ -120,8 +120,8 @@ def _space(table: dict[str, Any], path: Path | None) -> Space:
     """The choices of the model, those of the file on top, without what --set decides."""
     from nlsf.errors import ConfigError
     from nlsf.experiments.space import Space, space_of
-    from nlsf.train.job import Job
-    from nlsf.train.tables import read_toml
+    from nlsf.train.plan.job import Job
+    from nlsf.train.settings.toml import read_toml
 
     job = Job.of({**table, "seeds": 1})
     name = job.config.model["name"]
@@ -141,7 +141,7 @@ def _space(table: dict[str, Any], path: Path | None) -> Space:
 
 def _folder(output: Path | None, stem: str) -> Path:
     from nlsf.errors import ConfigError
-    from nlsf.train.run_folder import RunFolder
+    from nlsf.train.run.folder import RunFolder
 
     if output is None:
         return RunFolder.create(Path("runs"), stem).path
@@ -191,8 +191,8 @@ def _finish(
     from nlsf.experiments.records import importances, read_tuned
     from nlsf.report.tuning_page import tuning_page
     from nlsf.store.files import write_text
-    from nlsf.train.job import Job
-    from nlsf.train.tables import merged, write_toml
+    from nlsf.train.plan.job import Job
+    from nlsf.train.settings.toml import merged, write_toml
 
     tuned = read_tuned(storage, study, trials)
     _print(console, tuned)

@@ -14,8 +14,8 @@ from nlsf.errors import ConfigError, FormatError, unknown_name
 from nlsf.experiments.space import Point, Space, plain
 from nlsf.experiments.trial import Tuning
 from nlsf.store.files import text_checksum
-from nlsf.train.config import without_place
-from nlsf.train.tables import Table, merged, parse_toml, write_toml
+from nlsf.train.settings.config import without_place
+from nlsf.train.settings.toml import Table, merged, parse_toml, write_toml
 
 _KEYS = ("id", "protocol", "model", "metric", "data", "settings", "space", "tuning")
 _TUNING = ("trials", "splits", "training")
@@ -30,7 +30,7 @@ class Cell:
     Attributes:
         data: the ``[data]`` table of its runs: ``name``, and options of the data set.
         protocol: how examples are split.
-        model: a name of `nlsf.train.models.MODELS`.
+        model: a name of `nlsf.train.settings.models.MODELS`.
         settings: what is fixed: the tables features, model and training, and the preset's name.
         space: what is chosen on validation data; an empty one where nothing is.
         tuning: how it is chosen.

@@ -19,8 +19,8 @@ from nlsf.experiments.store import Store
 from nlsf.experiments.trial import Trial
 from nlsf.experiments.tune import tune
 from nlsf.store.files import text_checksum
-from nlsf.train.run import RunResult, resume, train
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
+from nlsf.train.run.train import RunResult, resume, train
 
 _Outcome = Literal["filled", "kept", "failed", "held", "left"]
 

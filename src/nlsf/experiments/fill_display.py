@@ -9,8 +9,8 @@ from rich.markup import escape
 
 from nlsf.data.metrics import higher_is_better
 from nlsf.experiments.tune_display import TuneDisplay, tune_display_for
-from nlsf.train.display import Display, SilentDisplay, display_for
-from nlsf.train.run import RunResult
+from nlsf.train.run.display import Display, SilentDisplay, display_for
+from nlsf.train.run.train import RunResult
 
 
 class FillDisplay:

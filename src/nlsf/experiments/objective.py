@@ -19,12 +19,12 @@ from nlsf.data.protocols import draw
 from nlsf.errors import ConfigError, ModelError, NLSFError
 from nlsf.experiments.space import Choice, Point, Space, encode, read_choice
 from nlsf.nn.models import SignalClassifier
-from nlsf.train.config import DataConfig, RunConfig, check_keys, resolve, user_path
-from nlsf.train.fit import Fit
-from nlsf.train.inputs import Inputs
-from nlsf.train.inputs_for import inputs_for, spectral_branches
-from nlsf.train.job import Job, load_data
-from nlsf.train.tables import Table, merged, to_table
+from nlsf.train.loop.fit import Fit
+from nlsf.train.plan.inputs import Inputs
+from nlsf.train.plan.inputs_for import inputs_for, spectral_branches
+from nlsf.train.plan.job import Job, load_data
+from nlsf.train.settings.config import DataConfig, RunConfig, check_keys, resolve, user_path
+from nlsf.train.settings.toml import Table, merged, to_table
 
 TUNING_SEED = 1_000_000
 """The seed of the first tuning split: far from 0, 1, 2, ..., the seeds of reported splits."""

@@ -13,9 +13,9 @@ from nlsf.data.dataset import Level
 from nlsf.data.features import FeatureConfig
 from nlsf.errors import ConfigError, ModelError, unknown_name
 from nlsf.experiments.spaces import choices_of
-from nlsf.train.config import TrainingConfig
-from nlsf.train.models import MODELS, ModelKind
-from nlsf.train.tables import Table, from_table
+from nlsf.train.settings.config import TrainingConfig
+from nlsf.train.settings.models import MODELS, ModelKind
+from nlsf.train.settings.toml import Table, from_table
 
 Choice: TypeAlias = bool | int | float | str | Mapping[str, Any] | tuple[Any, ...] | None
 """A value of a key: a table for bands or a start, a tuple for a list of widths."""
@@ -74,7 +74,7 @@ class Space:
         )
 
     def table(self, point: Point) -> Table:
-        """A point as the tables of a run's TOML, for `nlsf.train.tables.merged`."""
+        """A point as the tables of a run's TOML, for `nlsf.train.settings.toml.merged`."""
         result: Table = {}
         for key, value in point.items():
             if key not in self.choices:
@@ -130,7 +130,7 @@ def space_of(model: str, level: Level, *, large: bool = False) -> Space:
     dropout rates, learning rates and weight decays. A model without epochs has no choices.
 
     Args:
-        model: a name of `nlsf.train.models.MODELS`.
+        model: a name of `nlsf.train.settings.models.MODELS`.
         level: what an example is.
         large: for a graph of which only leading eigenvectors can be had.
     """

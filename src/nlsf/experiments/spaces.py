@@ -7,7 +7,7 @@ from typing import Any
 
 from nlsf.data.dataset import Level
 from nlsf.nn.models.parts import parameter_groups
-from nlsf.train.models import ModelKind, find_model
+from nlsf.train.settings.models import ModelKind, find_model
 
 _Choices = dict[str, tuple[Any, ...]]
 

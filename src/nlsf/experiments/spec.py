@@ -14,9 +14,9 @@ from nlsf.errors import ConfigError, DataError, unknown_name
 from nlsf.experiments.cell import Cell
 from nlsf.experiments.space import Space, space_of
 from nlsf.experiments.trial import Tuning
-from nlsf.train.models import MODELS
-from nlsf.train.presets import LARGE, PRESETS
-from nlsf.train.tables import Table, merged, read_toml
+from nlsf.train.settings.models import MODELS
+from nlsf.train.settings.presets import LARGE, PRESETS
+from nlsf.train.settings.toml import Table, merged, read_toml
 
 __all__ = [
     "Cell",
@@ -37,7 +37,7 @@ class Method:
 
     Attributes:
         label: what the row is called.
-        model: a name of `nlsf.train.models.MODELS`.
+        model: a name of `nlsf.train.settings.models.MODELS`.
         paper: the name of the row in the published table; ``None`` where it has none.
         settings: what is fixed: the tables features, model and training, and the preset's name.
         space: choices that replace those of `space_of`; an empty list removes a key.

@@ -21,10 +21,10 @@ from nlsf.errors import ConfigError, ModelError, NLSFError, unknown_name
 from nlsf.experiments.cell import read_tuning
 from nlsf.experiments.space import Space
 from nlsf.experiments.spec import Column, Experiment, Method, default_space
-from nlsf.train.config import check_keys
-from nlsf.train.models import MODELS, find_model
-from nlsf.train.presets import PRESETS
-from nlsf.train.tables import Table, from_table, merged
+from nlsf.train.settings.config import check_keys
+from nlsf.train.settings.models import MODELS, find_model
+from nlsf.train.settings.presets import PRESETS
+from nlsf.train.settings.toml import Table, from_table, merged
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from nlsf.errors import ConfigError, FormatError
 from nlsf.experiments.cell import Cell
 from nlsf.store import json_lines
 from nlsf.store.files import read_text, remove_leftovers, text_checksum, write_text
-from nlsf.train.config import without_later, without_place
-from nlsf.train.tables import parse_toml, write_toml
+from nlsf.train.settings.config import without_later, without_place
+from nlsf.train.settings.toml import parse_toml, write_toml
 
 if TYPE_CHECKING:
     from nlsf.experiments.trial import Trial

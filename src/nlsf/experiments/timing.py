@@ -18,10 +18,10 @@ from nlsf.experiments.fill import held
 from nlsf.experiments.spec import Cell, Column, Experiment
 from nlsf.store import json_lines
 from nlsf.store.files import text_checksum
-from nlsf.train.config import without_place
-from nlsf.train.inputs import Inputs
-from nlsf.train.job import Job
-from nlsf.train.versions import versions
+from nlsf.train.plan.inputs import Inputs
+from nlsf.train.plan.job import Job
+from nlsf.train.run.provenance import versions
+from nlsf.train.settings.config import without_place
 
 ROUNDS = 20
 _WARM_UP = 2

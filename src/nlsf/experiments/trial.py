@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from nlsf.errors import ConfigError
 from nlsf.experiments.space import Point
-from nlsf.train.config import TrainingConfig
-from nlsf.train.tables import from_table
+from nlsf.train.settings.config import TrainingConfig
+from nlsf.train.settings.toml import from_table
 
 State: TypeAlias = Literal["complete", "pruned", "failed", "running", "waiting"]
 

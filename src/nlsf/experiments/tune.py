@@ -31,8 +31,8 @@ from nlsf.experiments.study import (
 )
 from nlsf.experiments.trial import Trial, Tuned, Tuning
 from nlsf.experiments.tune_display import TuneDisplay
-from nlsf.train.config import without_place
-from nlsf.train.tables import Table
+from nlsf.train.settings.config import without_place
+from nlsf.train.settings.toml import Table
 
 if TYPE_CHECKING:
     import optuna

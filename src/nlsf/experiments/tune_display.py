@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nlsf.experiments.trial import Trial
-from nlsf.train.display import Stopping
+from nlsf.train.run.display import Stopping
 
 
 class TuneDisplay(Stopping):

@@ -74,7 +74,7 @@ def read_settings(study: Study, texts: Sequence[str] = ()) -> Any:
     Raises:
         ConfigError: a key that the study does not have, or a value that the key cannot have.
     """
-    from nlsf.train.tables import from_table, parse_setting
+    from nlsf.train.settings.toml import from_table, parse_setting
 
     table = {}
     for text in texts:

@@ -19,8 +19,8 @@ from nlsf.report.ranking import known_values, run_seconds
 from nlsf.report.record import RunRecord
 from nlsf.report.reduce import thinned
 from nlsf.report.wording import is_share, metric_name, metric_value, plural, seconds
-from nlsf.train.run_folder import RunFolder
-from nlsf.train.tables import flat
+from nlsf.train.run.folder import RunFolder
+from nlsf.train.settings.toml import flat
 
 Runs = Mapping[str, RunRecord]
 """Runs by the name that the page gives them."""

@@ -13,7 +13,7 @@ from nlsf.data.metrics import higher_is_better, interval
 from nlsf.report.paired import Paired, paired
 from nlsf.report.record import RunRecord
 from nlsf.store.files import write_text
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from nlsf.data.metrics import best_seed
 from nlsf.errors import ConfigError, FormatError
-from nlsf.train.run_folder import RunFolder
-from nlsf.train.tables import parse_toml
+from nlsf.train.run.folder import RunFolder
+from nlsf.train.settings.toml import parse_toml
 
 _RESULTS = (
     "data",

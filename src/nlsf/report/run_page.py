@@ -17,7 +17,7 @@ from nlsf.report.spectrum_section import spectrum_charts
 from nlsf.report.symmetry_section import symmetry_charts
 from nlsf.report.trained import TrainedRun
 from nlsf.report.wording import plural
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
 
 
 def run_page(

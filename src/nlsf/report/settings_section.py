@@ -6,7 +6,7 @@ from typing import Any
 
 from nlsf.report.charts import Chart, DataTable
 from nlsf.report.record import RunRecord
-from nlsf.train.tables import flat
+from nlsf.train.settings.toml import flat
 
 _LONG = 200
 """Characters of a value that are shown."""

@@ -31,10 +31,10 @@ from nlsf.spectral import (
 from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.operators.shift import ShiftOperator
 from nlsf.spectral.sparse_signal import SparseSignal
-from nlsf.train.inputs import GraphBatches, Inputs, Signals, WholeGraph
-from nlsf.train.inputs_for import inputs_for, spectral_branches
-from nlsf.train.job import Job, fingerprint
-from nlsf.train.selected import Selected
+from nlsf.train.plan.inputs import GraphBatches, Inputs, Signals, WholeGraph
+from nlsf.train.plan.inputs_for import inputs_for, spectral_branches
+from nlsf.train.plan.job import Job, fingerprint
+from nlsf.train.run.provenance import Selected
 
 _LEADING = 32
 """Eigenspaces that are shown of a graph whose filter needs none."""

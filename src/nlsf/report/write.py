@@ -11,8 +11,8 @@ from nlsf.data.dataset import Dataset
 from nlsf.errors import ConfigError
 from nlsf.report.compare import comparison_page
 from nlsf.report.page import Page
-from nlsf.train.run import RunResult
-from nlsf.train.run_folder import RunFolder
+from nlsf.train.run.folder import RunFolder
+from nlsf.train.run.train import RunResult
 
 Run: TypeAlias = str | Path | RunFolder | RunResult
 """A run: its folder, or what `nlsf.train.train` returned."""

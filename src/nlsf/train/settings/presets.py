@@ -8,10 +8,10 @@ import torch
 
 from nlsf.data.dataset import Dataset, Level
 from nlsf.errors import ConfigError, unknown_name
-from nlsf.train.tables import Table, merged
+from nlsf.train.settings.toml import Table, merged
 
 if TYPE_CHECKING:
-    from nlsf.train.models import ModelKind
+    from nlsf.train.settings.models import ModelKind
 
 LARGE = 8_000
 """Nodes from which on no band may need half of the eigenvectors."""

@@ -1,8 +1,12 @@
-"""Many models of one shape, computed as one: `ModelBatch`."""
+"""Many models of one shape as one: `ModelBatch`, `BatchAdam`, `WeightAverage`.
+
+They are computed, stepped and averaged together, each with its own settings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,9 +16,8 @@ from torch.utils._pytree import tree_map
 
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout, draw_masks, draw_padded_masks, dropout_shapes
-from nlsf.train.group import Group
-from nlsf.train.inputs import Inputs
-from nlsf.train.shared_norm import with_shared_norms
+from nlsf.train.loop.group import Group, with_shared_norms
+from nlsf.train.plan.inputs import Inputs
 
 
 class ModelBatch:
@@ -192,3 +195,140 @@ def _stack(models: Sequence[nn.Module], what: str) -> dict[str, Tensor]:
     if any(other != shapes[0] for other in shapes):
         raise ModelError("Models trained together must have the same parameters and shapes.")
     return {name: torch.stack([one[name].detach() for one in each]) for name in each[0]}
+
+
+class BatchAdam:
+    r"""Adam on parameters with a leading dimension, one slice a model.
+
+    .. math::
+        g \leftarrow g + w_m \theta, \quad m \leftarrow \beta_1 m + (1 - \beta_1) g, \quad
+        v \leftarrow \beta_2 v + (1 - \beta_2) g^2, \quad
+        \theta \leftarrow \theta - \eta_m \frac{\hat m}{\sqrt{\hat v} + \epsilon}
+
+    Every operation is elementwise, so a model's numbers do not depend on its neighbours. PyTorch's
+    own Adam has one learning rate a tensor; here it, and the weight decay, may differ along the
+    leading dimension.
+
+    Args:
+        params: stacked parameters by name, (M, ...), leaves that require a gradient.
+        lr: the learning rates of every parameter: (M,).
+        weight_decay: its weight decays: (M,).
+        betas: the decay rates of the moments.
+        eps: the :math:`\epsilon` of the formula.
+    """
+
+    def __init__(
+        self,
+        params: Mapping[str, Tensor],
+        lr: Mapping[str, Sequence[float]],
+        weight_decay: Mapping[str, Sequence[float]],
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ) -> None:
+        self.params = dict(params)
+        self.lr = {name: _column(lr[name], p) for name, p in params.items()}
+        self.decay = {name: _column(weight_decay[name], p) for name, p in params.items()}
+        self.betas, self.eps = betas, eps
+        self.first = {name: torch.zeros_like(p) for name, p in params.items()}
+        self.second = {name: torch.zeros_like(p) for name, p in params.items()}
+        self.steps = 0
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """One update from the gradients, which are then forgotten."""
+        self.steps += 1
+        b1, b2 = self.betas
+        for name, p in self.params.items():
+            if p.grad is None:
+                continue
+            g = torch.addcmul(p.grad, self.decay[name], p)
+            m, v = self.first[name], self.second[name]
+            m.lerp_(g, 1 - b1)
+            v.mul_(b2).addcmul_(g, g, value=1 - b2)
+            scale = self.lr[name] / (1 - b1**self.steps)
+            p -= scale * m / ((v / (1 - b2**self.steps)).sqrt_() + self.eps)
+            p.grad = None
+
+    def keep(self, params: Mapping[str, Tensor], index: Tensor) -> None:
+        """Goes on with some of the models: ``params`` are their stacked parameters."""
+        self.params = dict(params)
+        for store in (self.lr, self.decay, self.first, self.second):
+            for name, value in store.items():
+                store[name] = value[index]
+
+    def state(self) -> dict[str, Tensor]:
+        """The moments, by name; `load_state` takes them back."""
+        first = {f"first.{name}": m for name, m in self.first.items()}
+        return {**first, **{f"second.{name}": v for name, v in self.second.items()}}
+
+    def load_state(self, state: Mapping[str, Tensor], steps: int) -> None:
+        """Goes on where another left off."""
+        self.first = {name: state[f"first.{name}"].clone() for name in self.params}
+        self.second = {name: state[f"second.{name}"].clone() for name in self.params}
+        self.steps = steps
+
+
+def _column(values: Sequence[float], like: Tensor) -> Tensor:
+    """One number a model, in a shape that multiplies a stacked parameter."""
+    column = torch.as_tensor(values, dtype=like.dtype, device=like.device)
+    return column.reshape(-1, *[1] * (like.ndim - 1))
+
+
+class WeightAverage:
+    r"""A running mean of the weights of many models, which is what is validated and kept.
+
+    .. math::
+        \bar\theta_t = \bar\theta_{t-1} + \frac{1}{s t + 1 - s} (\theta_t - \bar\theta_{t-1})
+
+    after step t, counted from 1: about the last s t steps count, a share s of the training so far
+    (polynomial-decay averaging: Shamir and Zhang, ICML 2013; s = 1 is the mean of all). Running
+    statistics of batch normalisations are averaged alike. Where few validation examples choose the
+    epoch, single epochs differ by luck, and their mean by less.
+
+    Args:
+        batch: the models.
+        share: s, from 0 to 1; with 0 the weights are taken as they are.
+    """
+
+    def __init__(self, batch: ModelBatch, share: float) -> None:
+        self.batch, self.share = batch, share
+        self.weights = batch.weights() if share else {}
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Takes in the weights after step t."""
+        rate = 1 / (self.share * step + 1 - self.share)
+        for name, mean in self.weights.items():
+            now = _of(self.batch, name)
+            mean.lerp_(now, rate) if mean.is_floating_point() else mean.copy_(now)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Inside, the models have their averaged weights; nothing may be trained there."""
+        if not self.share:
+            yield
+            return
+        batch, before = self.batch, (self.batch.params, self.batch.buffers)
+        batch.params, batch.buffers = (
+            {name: self.weights.get(name, value) for name, value in part.items()} for part in before
+        )
+        try:
+            yield
+        finally:
+            batch.params, batch.buffers = before
+
+    def keep(self, index: Tensor) -> None:
+        """Goes on with some of the models."""
+        self.weights = {name: value[index] for name, value in self.weights.items()}
+
+    def state(self) -> dict[str, Tensor]:
+        """The averaged weights, by name; `load_state` takes them back."""
+        return self.weights
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Goes on where another left off."""
+        self.weights = {name: state[name].clone() for name in self.weights}
+
+
+def _of(batch: ModelBatch, name: str) -> Tensor:
+    return batch.params[name] if name in batch.params else batch.buffers[name]

@@ -10,7 +10,7 @@ from nlsf.errors import ConfigError
 from nlsf.nn import Start
 from nlsf.nn.models import GraphClassifierConfig, NodeClassifierConfig
 from nlsf.spectral import bands
-from nlsf.train.tables import (
+from nlsf.train.settings.toml import (
     BANDS,
     from_table,
     merged,

@@ -16,19 +16,46 @@ from nlsf.data.dataset import Dataset
 from nlsf.data.metrics import default_metrics, interval, loss, measure
 from nlsf.data.split_file import digest
 from nlsf.errors import ModelError
-from nlsf.train.display import Display
-from nlsf.train.fit import evaluate
-from nlsf.train.group import Group
-from nlsf.train.inputs import Inputs
-from nlsf.train.inputs_for import sees_whole_graph
-from nlsf.train.job import Job
-from nlsf.train.run_folder import RunFolder
-from nlsf.train.selected import Selected
-from nlsf.train.solution import solved
-from nlsf.train.tables import merged, parse_toml
-from nlsf.train.training import Habits, Training
-from nlsf.train.usage import Meter
-from nlsf.train.versions import versions
+from nlsf.train.loop.fit import evaluate
+from nlsf.train.loop.group import Group
+from nlsf.train.plan.inputs import Inputs
+from nlsf.train.plan.inputs_for import sees_whole_graph
+from nlsf.train.plan.job import Job
+from nlsf.train.run.display import Display
+from nlsf.train.run.folder import RunFolder
+from nlsf.train.run.provenance import Selected, versions
+from nlsf.train.run.training import Habits, Meter, Training
+from nlsf.train.settings.toml import merged, parse_toml
+
+
+def solved(
+    job: Job, group: list[int], display: Display
+) -> tuple[dict[str, Tensor], list[dict[str, Any]]] | None:
+    """The selected state and the facts of each model, as a training gives them.
+
+    Args:
+        job: the data, and the model's name.
+        group: the numbers of the models.
+        display: is told about each.
+
+    Returns:
+        The outputs (M, n, C) of all examples, by the name of the model's one buffer, and the
+        facts; ``None`` for models that have to be trained.
+    """
+    outputs, facts = [], []
+    for number in group:
+        began = time.perf_counter()
+        found = job.solution(number)
+        if found is None:
+            return None
+        seconds = time.perf_counter() - began
+        outputs.append(found)
+        facts.append({"best_epoch": 0, "epochs": 0, "seconds": seconds, "together": 1})
+        display.message(
+            f"{job.config.data.name}, {job.config.model['name']}: seed {job.config.seeds[number]} "
+            f"solved in {seconds:.2f} s"
+        )
+    return {"outputs": torch.stack(outputs)}, facts
 
 
 class Interrupted(KeyboardInterrupt):

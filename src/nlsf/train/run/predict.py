@@ -19,13 +19,13 @@ from nlsf.data.protocols import draw
 from nlsf.data.split_file import digest
 from nlsf.errors import ConfigError, DataError, NLSFError
 from nlsf.store.files import write_text
-from nlsf.train.fit import evaluate
-from nlsf.train.inputs_for import inputs_for
-from nlsf.train.job import fingerprint
-from nlsf.train.models import MODELS, ModelKind
-from nlsf.train.origin import check_spec
-from nlsf.train.run_folder import RunFolder
-from nlsf.train.tables import from_table, parse_toml
+from nlsf.train.loop.fit import evaluate
+from nlsf.train.plan.inputs_for import inputs_for
+from nlsf.train.plan.job import fingerprint
+from nlsf.train.run.folder import RunFolder
+from nlsf.train.run.provenance import check_spec
+from nlsf.train.settings.models import MODELS, ModelKind
+from nlsf.train.settings.toml import from_table, parse_toml
 
 
 @dataclass(frozen=True, eq=False)

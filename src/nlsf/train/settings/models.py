@@ -19,7 +19,7 @@ from nlsf.nn.models import (
     SignalClassifierConfig,
 )
 from nlsf.peers import PEERS, SOLVERS, Body, Peer, PeerModel, Solve, Solved, Solver
-from nlsf.train.tables import Table, from_table, to_table
+from nlsf.train.settings.toml import Table, from_table, to_table
 
 _FROM_DATA = ("in_channels", "out_channels", "num_nodes")
 """Fields that the data decide."""

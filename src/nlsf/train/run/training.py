@@ -1,22 +1,130 @@
-"""One group of models, trained to the end, with its checkpoints: `Training`."""
+"""One group of models, trained to the end, with its checkpoints: `Training`.
+
+`Usage` is what that costs; `TensorBoardWriter` shows its curves elsewhere.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from torch import Tensor
 
-from nlsf.errors import ModelError
-from nlsf.train.display import Display, SilentDisplay
-from nlsf.train.group import Group
-from nlsf.train.inputs import Inputs
-from nlsf.train.job import Job
-from nlsf.train.origin import check_origin, origin
-from nlsf.train.run_folder import RunFolder
-from nlsf.train.tensorboard import TensorBoardWriter
-from nlsf.train.usage import Meter, Usage
+from nlsf.errors import ConfigError, ModelError
+from nlsf.train.loop.group import Group
+from nlsf.train.plan.inputs import Inputs
+from nlsf.train.plan.job import Job
+from nlsf.train.run.display import Display, SilentDisplay
+from nlsf.train.run.folder import RunFolder
+from nlsf.train.run.provenance import check_origin, origin
+
+
+class TensorBoardWriter:
+    """Writes event files that ``tensorboard --logdir`` shows.
+
+    Args:
+        folder: where the event files go; it is made.
+        done: epochs that are done already. Later ones, which a run wrote before it was killed, are
+            hidden: all of them, where it left no checkpoint.
+    """
+
+    def __init__(self, folder: Path, *, done: int = 0) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise ConfigError(
+                "TensorBoard is not installed: pip install 'nlsf[tensorboard]', or leave its "
+                "option out."
+            ) from error
+        self._writer: Any = SummaryWriter(str(folder), purge_step=done + 1)
+
+    def write(self, epoch: int, values: Mapping[str, float]) -> None:
+        """Adds one point to the curve of each name; what is not finite is left out."""
+        for name, value in values.items():
+            if math.isfinite(value):
+                self._writer.add_scalar(name, value, epoch)
+
+    def close(self) -> None:
+        """Writes what is left."""
+        self._writer.close()
+
+    def __enter__(self) -> TensorBoardWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+if sys.platform != "win32":
+    import resource
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Time and memory, as they stand in checkpoints and in rows of results.
+
+    Attributes:
+        seconds: of the clock.
+        cpu_seconds: of all threads of the process, in user and system mode; ``None`` where a part
+            was not measured.
+        peak_memory: the largest resident size of the process, in bytes. It is an upper bound: all
+            that the process has done before, such as loading data and computing spectra, is in it.
+            ``None`` where the system does not tell.
+    """
+
+    seconds: float = 0.0
+    cpu_seconds: float | None = 0.0
+    peak_memory: int | None = None
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Usage:
+        """Reads the keys of `to_table`; those that an older checkpoint lacks are not known."""
+        return cls(table["seconds"], table.get("cpu_seconds"), table.get("peak_memory"))
+
+    def to_table(self) -> dict[str, Any]:
+        """The three numbers by name."""
+        return asdict(self)
+
+
+class Meter:
+    """Measures from its making on, and adds what was spent before.
+
+    Args:
+        before: by processes that were interrupted.
+    """
+
+    def __init__(self, before: Usage | None = None) -> None:
+        self.before = before or Usage()
+        self._clock, self._cpu = time.perf_counter(), time.process_time()
+
+    def read(self) -> Usage:
+        """What was spent so far."""
+        cpu = self.before.cpu_seconds
+        peaks = [p for p in (self.before.peak_memory, peak_memory()) if p is not None]
+        return Usage(
+            self.before.seconds + time.perf_counter() - self._clock,
+            None if cpu is None else cpu + time.process_time() - self._cpu,
+            max(peaks, default=None),
+        )
+
+
+def peak_memory() -> int | None:
+    """The largest resident size of this process so far, in bytes, where the system tells it."""
+    if sys.platform == "win32":
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 class Habits:

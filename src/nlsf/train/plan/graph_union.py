@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from nlsf.peers import PeerModel
 from nlsf.peers.matrices import GraphsOfUnion, NeighbourhoodUnion
-from nlsf.train.inputs import Inputs, Padded
+from nlsf.train.plan.inputs import Inputs, Padded
 
 _NODES = 32_768
 """Nodes, those of all models together, that are evaluated at once."""

@@ -11,16 +11,9 @@ from nlsf.data.catalogue import knows
 from nlsf.data.dataset import Dataset
 from nlsf.data.features import FeatureConfig
 from nlsf.errors import ConfigError, unknown_name
-from nlsf.train.models import MODELS, ModelKind, find_model
-from nlsf.train.presets import default_model, preset
-from nlsf.train.tables import (
-    Table,
-    from_table,
-    merged,
-    parse_setting,
-    to_table,
-    write_toml,
-)
+from nlsf.train.settings.models import MODELS, ModelKind, find_model
+from nlsf.train.settings.presets import default_model, preset
+from nlsf.train.settings.toml import Table, from_table, merged, parse_setting, to_table, write_toml
 
 _DATA_KEYS = ("name", "root", "offline")
 _LATER: Table = {

@@ -20,13 +20,13 @@ from nlsf.data.protocols import draw
 from nlsf.data.root import data_root
 from nlsf.data.split_file import digest, label_digest
 from nlsf.store.files import text_checksum
-from nlsf.train.config import DataConfig, RunConfig, check_keys, resolve, user_path
-from nlsf.train.fit import Fit
-from nlsf.train.group import Group
-from nlsf.train.inputs import Inputs
-from nlsf.train.inputs_for import inputs_for
-from nlsf.train.models import MODELS
-from nlsf.train.tables import Table, merged
+from nlsf.train.loop.fit import Fit
+from nlsf.train.loop.group import Group
+from nlsf.train.plan.inputs import Inputs
+from nlsf.train.plan.inputs_for import inputs_for
+from nlsf.train.settings.config import DataConfig, RunConfig, check_keys, resolve, user_path
+from nlsf.train.settings.models import MODELS
+from nlsf.train.settings.toml import Table, merged
 
 
 @dataclass(frozen=True, eq=False)

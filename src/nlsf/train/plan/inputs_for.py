@@ -27,8 +27,8 @@ from nlsf.spectral.eigen.cache import SpectrumCache
 from nlsf.spectral.prepared_graphs import PreparedGraphs
 from nlsf.spectral.prepared_nodes import PreparedNodes
 from nlsf.spectral.sparse_signal import SparseSignal
-from nlsf.train.graph_union import GraphUnion
-from nlsf.train.inputs import (
+from nlsf.train.plan.graph_union import GraphUnion
+from nlsf.train.plan.inputs import (
     GraphBatches,
     Inputs,
     KnownOutputs,

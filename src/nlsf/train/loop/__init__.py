@@ -1,0 +1,1 @@
+"""The training loop: many models as one, in one or many processes."""
