@@ -29,7 +29,7 @@ def kind_of(family: type[Bands]) -> str:
 BANDS: dict[str, type[Bands]] = {
     kind_of(family): family
     for family in (getattr(families, name) for name in families.__all__)
-    if family is not Bands
+    if isinstance(family, type) and family is not Bands
 }
 """The families of bands, by the ``kind`` of their table."""
 
