@@ -23,10 +23,11 @@ from nlsf.data.dataset import Dataset, Split
 from nlsf.data.own import open_dataset
 from nlsf.data.readers import facebook, genius, heterophilous, mnist, planetoid, twitch, wiki
 from nlsf.data.split_file import read_split, write_split
-from nlsf.experiments.spec import Experiment
 from nlsf.spectral import SpectrumCache, laplacian, partial_eigh
+from nlsf.tables.spec.experiment import Experiment
 from nlsf.testing.graphs import path as path_graph
 from nlsf.train.plan.job import Job
+from nlsf.train.run.folder import load, save
 from nlsf.train.settings.toml import read_toml
 
 RNG = np.random.default_rng(0)
@@ -176,8 +177,8 @@ def split_json(folder):
 
 def checkpoint_file(folder):
     tensors = {"w": torch.from_numpy(X), "z": torch.from_numpy(X).to(torch.complex128)}
-    folder.save(folder / "checkpoint.safetensors", tensors, {"epoch": 3, "rate": [0.1, None]})
-    return lambda: folder.load(folder / "checkpoint.safetensors")
+    save(folder / "checkpoint.safetensors", tensors, {"epoch": 3, "rate": [0.1, None]})
+    return lambda: load(folder / "checkpoint.safetensors")
 
 
 def cached_spectrum(folder):

@@ -31,11 +31,11 @@ from pathlib import Path
 import torch
 
 from nlsf.data import block_model
-from nlsf.experiments.fill import fill
-from nlsf.experiments.spec import Experiment
-from nlsf.experiments.store import Store
 from nlsf.spectral import SpectrumCache, laplacian, partial_eigh
 from nlsf.store import json_lines
+from nlsf.tables.fill.fill import fill
+from nlsf.tables.fill.results import Store
+from nlsf.tables.spec.experiment import Experiment
 from nlsf.train import resume, train
 from nlsf.train.run.folder import RunFolder
 

@@ -10,7 +10,7 @@ import time
 _CONTEXT = multiprocessing.get_context("forkserver")
 # A server imports PyTorch once; the processes are its children.
 _CONTEXT.set_forkserver_preload(
-    ["nlsf.experiments.fill", "nlsf.experiments.tune", "nlsf.train", "nlsf.cli", "optuna"]
+    ["nlsf.tables.fill.fill", "nlsf.tables.tune.search", "nlsf.train", "nlsf.cli", "optuna"]
 )
 
 

@@ -26,7 +26,7 @@ MAY_USE = {
     "plotting": {"errors", "store", "spectral"},
     "train": {"errors", "store", "spectral", "nn", "data", "peers"},
     "report": {"errors", "store", "spectral", "nn", "data", "train"},
-    "experiments": {"errors", "store", "spectral", "nn", "data", "train"},
+    "tables": {"errors", "store", "spectral", "nn", "data", "train"},
     "lab": {"errors", "store", "spectral", "nn", "data", "train", "testing", "report"},
     "cli": {
         "errors",
@@ -39,7 +39,7 @@ MAY_USE = {
         "train",
         "plotting",
         "report",
-        "experiments",
+        "tables",
         "lab",
     },
 }

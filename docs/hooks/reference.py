@@ -26,7 +26,7 @@ PACKAGES = (
     "nlsf.transforms",
     "nlsf.data",
     "nlsf.train",
-    "nlsf.experiments",
+    "nlsf.tables",
     "nlsf.report",
     "nlsf.lab",
     "nlsf.cluster",

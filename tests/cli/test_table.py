@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments.spec_texts import DATA, GCN, VALUE, experiment, quick
 from nlsf import cli
 from nlsf.cli import app
-from nlsf.experiments.store import Store
+from nlsf.tables.fill.results import Store
 from processes import Process, nlsf
+from tables.spec_texts import DATA, GCN, VALUE, experiment, quick
 
 PUBLISHED = Path(__file__).parents[2] / "experiments" / "published.csv"
 

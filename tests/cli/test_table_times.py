@@ -4,8 +4,8 @@ import io
 import pytest
 from typer.testing import CliRunner
 
-from experiments.spec_texts import GCN, VALUE, experiment
 from nlsf.cli import app
+from tables.spec_texts import GCN, VALUE, experiment
 
 DATA = """
 [[data]]

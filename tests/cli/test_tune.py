@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from nlsf.cli import app
 from nlsf.cli.tune import _space
 from nlsf.errors import ConfigError
-from nlsf.experiments.records import read_trials
+from nlsf.tables.tune.trials import read_trials
 from processes import Process, nlsf
 
 SMALL = ["csbm", "--set", "data.num_nodes=100", "--model", "mlp", "--splits", "2"]

@@ -16,7 +16,7 @@ from filelock import FileLock
 import nlsf
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = [*(f"nlsf.{name}" for name in nlsf.__all__ if name != "__version__"), "nlsf.experiments"]
+PACKAGES = [*(f"nlsf.{name}" for name in nlsf.__all__ if name != "__version__"), "nlsf.tables"]
 EXECUTED = [
     path.relative_to(ROOT / "docs").with_suffix(".html")
     for path in sorted((ROOT / "docs").rglob("*.md"))

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from nlsf.experiments.fill import Filled
-    from nlsf.experiments.published import Published
-    from nlsf.experiments.spec import Experiment
-    from nlsf.experiments.store import Store
+    from nlsf.tables.fill.fill import Filled
+    from nlsf.tables.fill.results import Published, Store
+    from nlsf.tables.spec.experiment import Experiment
 
 _BUDGET = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
@@ -100,9 +99,8 @@ def table(
         raise typer.BadParameter("--budget is for --run.")
     console = Console()
     with console.status("Loading PyTorch and the experiment ..."):
-        from nlsf.experiments.published import Published
-        from nlsf.experiments.spec import experiment_names, find_experiment
-        from nlsf.experiments.store import Store
+        from nlsf.tables.fill.results import Published, Store
+        from nlsf.tables.spec.experiment import experiment_names, find_experiment
 
         store = Store(results)
         if document is not None:
@@ -127,8 +125,8 @@ def table(
     said = Console(stderr=True) if form is not Format.terminal and output is None else console
     if experiment.measure == "time":
         from nlsf.cli.table_times import run_times
-        from nlsf.experiments import time_table
-        from nlsf.experiments.timing import Timings
+        from nlsf.tables.fill.timing import Timings
+        from nlsf.tables.render import time_table
 
         if run and methods:
             raise typer.BadParameter("--methods: times are measured of all methods together.")
@@ -158,8 +156,7 @@ def _fill(
     budget: float | None,
     quiet: bool,
 ) -> Filled:
-    from nlsf.experiments.fill import fill
-    from nlsf.experiments.fill_display import ConsoleFillDisplay, FillDisplay
+    from nlsf.tables.fill.fill import ConsoleFillDisplay, FillDisplay, fill
 
     display = FillDisplay() if quiet else ConsoleFillDisplay(console, budget)
     try:
@@ -184,11 +181,11 @@ def _show(
     form: Format,
     output: Path | None,
 ) -> None:
-    from nlsf.experiments import render
-    from nlsf.experiments.result_table import ResultTable
+    from nlsf.tables.render import result_text
+    from nlsf.tables.render.result_table import ResultTable
 
     results = ResultTable.of(experiment, store, published, against)
-    _print(console, render, results, form, output)
+    _print(console, result_text, results, form, output)
 
 
 def _print(
@@ -223,8 +220,8 @@ def _print(
 
 def _document(console: Console, path: Path, experiments: Path, store: Store) -> None:
     from nlsf.errors import FormatError
-    from nlsf.experiments.document import update
     from nlsf.store.files import write_text
+    from nlsf.tables.render.document import update
 
     old = path.read_text(encoding="utf-8")
     try:
@@ -267,7 +264,7 @@ def _list(console: Console, experiments: list[Experiment], store: Store) -> None
 def _filled(experiment: Experiment, store: Store) -> str:
     """How many cells have all of their rows: ``3 of 12``; data sets, in a table of times."""
     if experiment.measure == "time":
-        from nlsf.experiments.timing import Timings
+        from nlsf.tables.fill.timing import Timings
 
         timings = Timings(store.path)
         whole = sum(timings.is_whole(experiment, column) for column in experiment.columns)

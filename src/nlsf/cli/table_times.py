@@ -11,8 +11,8 @@ from rich.markup import escape
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nlsf.experiments.spec import Experiment
-    from nlsf.experiments.timing import Timings
+    from nlsf.tables.fill.timing import Timings
+    from nlsf.tables.spec.experiment import Experiment
 
 
 def run_times(
@@ -36,7 +36,7 @@ def run_times(
     Returns:
         Whether every method could be measured.
     """
-    from nlsf.experiments.timing import time_all
+    from nlsf.tables.fill.timing import time_all
 
     def tell(text: str) -> None:
         if not quiet:

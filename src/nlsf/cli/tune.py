@@ -14,8 +14,8 @@ from nlsf.cli.report import say_where
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nlsf.experiments.space import Space
-    from nlsf.experiments.trial import Tuned, Tuning
+    from nlsf.tables.tune.space import Space
+    from nlsf.tables.tune.trials import Tuned, Tuning
 
 
 def tune(
@@ -79,7 +79,7 @@ def tune(
     table = {**table, "model": {**table.get("model", {}), "name": model}}
     table |= {} if protocol is None else {"protocol": protocol}
     with console.status("Loading PyTorch and the data ..."):
-        from nlsf.experiments.trial import Tuning
+        from nlsf.tables.tune.trials import Tuning
 
         tuning = Tuning(trials, splits)
         choices = _space(table, space)
@@ -119,7 +119,7 @@ def tune(
 def _space(table: dict[str, Any], path: Path | None) -> Space:
     """The choices of the model, those of the file on top, without what --set decides."""
     from nlsf.errors import ConfigError
-    from nlsf.experiments.space import Space, space_of
+    from nlsf.tables.tune.space import Space, space_of
     from nlsf.train.plan.job import Job
     from nlsf.train.settings.toml import read_toml
 
@@ -164,8 +164,8 @@ def _tune(
     *,
     quiet: bool,
 ) -> None:
-    from nlsf.experiments.tune import tune as search
-    from nlsf.experiments.tune_display import tune_display_for
+    from nlsf.tables.tune.display import tune_display_for
+    from nlsf.tables.tune.search import tune as search
 
     display = tune_display_for(console, quiet=quiet)
     search(table, space, tuning, storage=storage, study=study, display=display)
@@ -188,9 +188,9 @@ def _finish(
     trials: int,
 ) -> None:
     """Prints the best point, and writes best.toml and the page."""
-    from nlsf.experiments.records import importances, read_tuned
     from nlsf.report.tuning_page import tuning_page
     from nlsf.store.files import write_text
+    from nlsf.tables.tune.trials import importances, read_tuned
     from nlsf.train.plan.job import Job
     from nlsf.train.settings.toml import merged, write_toml
 
@@ -209,8 +209,8 @@ def _print(console: Console, tuned: Tuned) -> None:
     """The best point beside the defaults."""
     from rich.table import Table
 
-    from nlsf.experiments.space import encode
     from nlsf.report.wording import metric_value
+    from nlsf.tables.tune.space import encode
 
     first = next((one for one in tuned.trials if one.point == tuned.default), None)
     shown = Table("setting", "default", "best")

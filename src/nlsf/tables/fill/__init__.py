@@ -1,0 +1,1 @@
+"""The numbers of tables: run where they are missing, stored, timed."""

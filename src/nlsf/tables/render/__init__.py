@@ -1,0 +1,1 @@
+"""Tables as text: Markdown, CSV, LaTeX, on a console, inside of documents."""

@@ -1,0 +1,323 @@
+"""The TOML of an experiment, read strictly: `experiment_of`.
+
+Top-level keys are title, paper, metric, measure, spread, seeds and note; then ``[tuning]``,
+``[training]`` for all columns but for what they say themselves, ``[space]`` with choices for all
+methods, one ``[[data]]`` a column and one ``[[method]]`` a row.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeVar
+
+from nlsf.data.catalogue import find, options
+from nlsf.data.metrics import METRICS
+from nlsf.data.protocols import PROTOCOLS
+from nlsf.errors import ConfigError, ModelError, NLSFError, unknown_name
+from nlsf.tables.spec.cell import read_tuning
+from nlsf.tables.spec.experiment import Column, Experiment, Method, default_space
+from nlsf.tables.tune.space import Space
+from nlsf.train.settings.config import check_keys
+from nlsf.train.settings.models import MODELS, find_model
+from nlsf.train.settings.presets import PRESETS
+from nlsf.train.settings.toml import Table, from_table, merged
+
+T = TypeVar("T")
+
+_SETTINGS = ("features", "model", "training", "preset")
+_MAX_SEEDS = 1000
+_PERCENTAGES = re.compile(r"\d+-\d+-\d+")
+
+
+@dataclass(frozen=True)
+class _Top:
+    title: str = ""
+    paper: str | None = None
+    metric: str = "accuracy"
+    spread: Literal["interval", "deviation"] = "interval"
+    seeds: int = 10
+    note: str = ""
+    measure: Literal["accuracy", "time"] = "accuracy"
+
+
+@dataclass(frozen=True)
+class _Data:
+    name: str = ""
+    label: str = ""
+    paper: str | None = None
+    protocol: str = ""
+    preset: str | None = None
+    seeds: int | None = None
+
+
+@dataclass(frozen=True)
+class _Method:
+    model: str = ""
+    label: str = ""
+    paper: str | None = None
+    ours: bool = False
+    tuned: bool = True
+
+
+def experiment_of(name: str, table: Mapping[str, Any]) -> Experiment:
+    """The experiment that a file's tables describe, with every cell checked.
+
+    Args:
+        name: of the experiment.
+        table: the file's content.
+
+    Raises:
+        ConfigError: names the key and what it should be.
+    """
+    lists = {key: table[key] for key in ("data", "method") if key in table}
+    rest = {key: value for key, value in table.items() if key not in lists}
+    top, tables = _read(_Top, rest, "", ("tuning", "training", "space"), known=("data", "method"))
+    if not top.title:
+        raise ConfigError("title is missing: what does the table show?")
+    _check_seeds(top.seeds, "seeds")
+    if top.metric not in METRICS:
+        raise ConfigError(unknown_name("metric", top.metric, METRICS))
+    training = {"training": tables["training"]} if tables["training"] else {}
+    _check_settings(training, "for all columns")
+    experiment = Experiment(
+        name,
+        top.title,
+        top.paper,
+        top.metric,
+        top.spread,
+        top.seeds,
+        read_tuning(tables["tuning"]),
+        tuple(_column(one, where, training) for where, one in _numbered(lists, "data")),
+        tuple(_method(one, where) for where, one in _numbered(lists, "method")),
+        top.note,
+        tables["space"],
+        top.measure,
+    )
+    _check_time(experiment, tables)
+    _check_labels("data", [column.label for column in experiment.columns])
+    _check_labels("method", [method.label for method in experiment.methods])
+    _check_column_keys(experiment)
+    _check_common_space(experiment)
+    _check_cells(experiment)
+    return experiment
+
+
+def _check_time(experiment: Experiment, tables: Mapping[str, Table]) -> None:
+    """A table of times has nothing to choose, and needs what its ratios refer to."""
+    if experiment.measure != "time":
+        return
+    for key in ("tuning", "space"):
+        if tables[key]:
+            raise ConfigError(f"[{key}] has no place in a table of times: drop it.")
+    for column in experiment.columns:
+        if column.tuning:
+            raise ConfigError(f"{column.label} has a tuning, in a table of times: drop it.")
+    if all(method.model != "gcn" for method in experiment.methods):
+        raise ConfigError("A table of times needs a method with model = 'gcn' to refer to.")
+
+
+def _column(table: Any, where: str, common: Table) -> Column:
+    inner = ("options", "features", "model", "training", "tuning", "exceptions")
+    read, tables = _read(_Data, table, where, inner)
+    if not read.name:
+        raise ConfigError(f"{where}.name is missing: which data set?")
+    try:
+        entry = find(read.name)
+    except ConfigError as error:
+        raise ConfigError(f"{where}.name: {error}") from error
+    chosen, known = tables.pop("options"), options(entry)
+    for option in chosen:
+        if option not in known:
+            none = f"{entry.name} has no options, so not {option!r}."
+            sentence = unknown_name(f"option of {entry.name}", option, known) if known else none
+            raise ConfigError(f"{where}.options: {sentence}")
+    tuning, exceptions = tables.pop("tuning"), tables.pop("exceptions")
+    try:
+        read_tuning(tuning)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    settings = merged(common, {key: value for key, value in tables.items() if value})
+    if read.preset is not None:
+        settings["preset"] = read.preset
+    _check_settings(settings, where)
+    protocol = read.protocol or entry.protocol
+    _check_protocol(protocol, where)
+    data = {"name": entry.name, **chosen}
+    if read.seeds is not None:
+        _check_seeds(read.seeds, f"{where}.seeds")
+    label = read.label or entry.name
+    for named, one in exceptions.items():
+        _check_fixed(one, f"{where}.exceptions.{named}")
+    return Column(label, data, protocol, settings, read.paper, read.seeds, tuning, exceptions)
+
+
+def _method(table: Any, where: str) -> Method:
+    read, tables = _read(_Method, table, where, ("settings", "space"))
+    if not read.model:
+        raise ConfigError(f"{where}.model is missing: which model?")
+    if read.model not in MODELS:
+        raise ConfigError(f"{where}.model: {unknown_name('model', read.model, MODELS)}")
+    settings, change = tables["settings"], tables["space"]
+    _check_fixed(settings, f"{where}.settings")
+    if change and not read.tuned:
+        raise ConfigError(f"{where}.space has choices, but tuned = false: drop one of them.")
+    # An empty list removes a key: it is no choice.
+    space = Space.from_table({k: v for k, v in change.items() if v != []}, f"{where}.space")
+    for key in space.choices:
+        if key not in space.without(settings).choices:
+            raise ConfigError(f"{where}.space has choices for {key}, which its settings fix.")
+    label = read.label or read.model
+    return Method(label, read.model, read.paper, settings, change, read.ours, read.tuned)
+
+
+def _read(
+    cls: type[T], table: Any, where: str, inner: Sequence[str], known: Sequence[str] = ()
+) -> tuple[T, dict[str, Table]]:
+    """The values of a table as a dataclass, and the tables inside it.
+
+    Args:
+        cls: the dataclass.
+        table: what the file has.
+        where: its name, for messages.
+        inner: the keys of the tables inside; those that are not there are empty.
+        known: further keys that a message may propose.
+    """
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"{where} must be a table, not {table!r}.")
+    values = [one.name for one in fields(cls)]  # type: ignore[arg-type]
+    for key in table:
+        if key not in values and key not in inner:
+            what = f"key in {where}" if where else "key"
+            raise ConfigError(unknown_name(what, key, [*values, *inner, *known]))
+    tables = {}
+    for key in inner:
+        value = table.get(key, {})
+        if not isinstance(value, Mapping):
+            name = f"{where}.{key}" if where else key
+            raise ConfigError(f"{name} must be a table, not {value!r}.")
+        tables[key] = dict(value)
+    return from_table(cls, {k: v for k, v in table.items() if k in values}, where), tables
+
+
+def _numbered(table: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:
+    """The tables of a list with their names: ``data[1]``, ``data[2]``, ..."""
+    found = table.get(key, [])
+    if not isinstance(found, list):
+        raise ConfigError(f"{key} must be a list of tables, [[{key}]], not {found!r}.")
+    if not found:
+        raise ConfigError(f"There is no [[{key}]]: a table needs at least one.")
+    return [(f"{key}[{number}]", one) for number, one in enumerate(found, start=1)]
+
+
+def _check_seeds(seeds: int, where: str) -> None:
+    if not 1 <= seeds <= _MAX_SEEDS:
+        raise ConfigError(f"{where} must be from 1 to {_MAX_SEEDS}, not {seeds}.")
+
+
+def _check_labels(key: str, labels: Sequence[str]) -> None:
+    for number, label in enumerate(labels):
+        if label in labels[:number]:
+            first = labels.index(label) + 1
+            raise ConfigError(
+                f"{key}[{number + 1}] has the label of {key}[{first}], {label!r}: give it another."
+            )
+
+
+def _check_protocol(protocol: str, where: str) -> None:
+    named = [name for name in PROTOCOLS if name == name.lower()]
+    if protocol in named or protocol.endswith(".json") or _PERCENTAGES.fullmatch(protocol):
+        return
+    raise ConfigError(f"{where}.protocol: {unknown_name('protocol', protocol, PROTOCOLS)}")
+
+
+def _check_fixed(settings: Any, where: str) -> None:
+    """The settings of a method, which are a table of `_SETTINGS`."""
+    if not isinstance(settings, Mapping):
+        raise ConfigError(f"{where} must be a table, not {settings!r}.")
+    for key in settings:
+        if key not in _SETTINGS:
+            raise ConfigError(f"{where}: {unknown_name('key', key, _SETTINGS)}")
+    _check_settings(dict(settings), where)
+
+
+def _check_settings(settings: Table, where: str) -> None:
+    """Everything but the keys of the model, which depend on its name."""
+    try:
+        check_keys(settings)
+        chosen = settings.get("preset")
+        if chosen is not None and chosen not in PRESETS:
+            raise ConfigError(unknown_name("preset", chosen, PRESETS))
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def _check_column_keys(experiment: Experiment) -> None:
+    """A column's model keys are for the methods that have them, and its exceptions for one."""
+    known = sorted({key for method in experiment.methods for key in MODELS[method.model].keys})
+    labels = [method.label for method in experiment.methods]
+    for number, column in enumerate(experiment.columns, start=1):
+        for label in column.exceptions:
+            if label not in labels:
+                raise ConfigError(
+                    f"data[{number}].exceptions: {unknown_name('method', label, labels)}"
+                )
+        for key in column.settings.get("model", {}):
+            if key not in known:
+                sentence = unknown_name("key of any method's model", key, known)
+                raise ConfigError(f"data[{number}].model: {sentence}")
+
+
+def _check_common_space(experiment: Experiment) -> None:
+    """Choices for all methods must be lists, and of keys that one of them has."""
+    Space.from_table({k: v for k, v in experiment.space.items() if v != []})
+    known = {
+        key
+        for method in experiment.methods
+        for column in experiment.columns
+        if column.entry.level in MODELS[method.model].levels
+        for key in default_space(method.model, column, {}).choices
+    }
+    for key in experiment.space:
+        if key not in known:
+            raise ConfigError(unknown_name("key in the space of any method", key, sorted(known)))
+
+
+def _check_cells(experiment: Experiment) -> None:
+    checked: set[str] = set()
+    for number, method in enumerate(experiment.methods, start=1):
+        for column in experiment.columns:
+            try:
+                find_model(method.model, column.entry.level)
+                cell = experiment.cell(method, column)
+                _check_model(method.model, cell.settings.get("model", {}))
+                key = json.dumps([method.model, cell.space.to_table()])
+                if key not in checked:  # data sets of one level mostly share it
+                    cell.space.check(method.model)
+                    checked.add(key)
+                _check_removed(method, default_space(method.model, column, cell.settings))
+            except NLSFError as error:
+                where = f"method[{number}] ({method.label}) on {column.label}"
+                raise ConfigError(f"{where}: {error}") from error
+
+
+def _check_model(model: str, settings: Table) -> None:
+    kind, filled = MODELS[model], dict(settings)
+    for key, default in kind.resolve({}).items():
+        value = filled.get(key)
+        # Bands may leave out their kind, as in a run's TOML.
+        if isinstance(value, Mapping) and isinstance(default, Mapping) and "kind" in default:
+            filled[key] = {"kind": default["kind"], **value}
+    # What no model can be with these settings alone may fit beside those of the preset.
+    with suppress(ModelError):
+        kind.resolve(filled)
+
+
+def _check_removed(method: Method, space: Space) -> None:
+    """What is taken out of a space must be in it."""
+    for key, values in method.space.items():
+        if not values and key not in space.choices:
+            raise ConfigError(unknown_name("key in the space to remove", key, space.choices))

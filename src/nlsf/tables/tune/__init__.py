@@ -1,0 +1,1 @@
+"""Settings that are good on validation data: spaces, trials, the search, where it is kept."""
