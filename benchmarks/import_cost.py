@@ -38,10 +38,16 @@ print(used.ru_utime + used.ru_stime, used.ru_maxrss)
 
 def measure(case: str) -> tuple[float, float]:
     """Seconds of processor time and mebibytes of one process, its start included."""
-    program = _PROGRAM.format(statement=CASES[case] or "pass")
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    return cost(CASES[case] or "pass")
+
+
+def cost(statement: str, environment: dict[str, str] | None = None) -> tuple[float, float]:
+    """The same of any statement, in this process's environment or in another one."""
+    program = _PROGRAM.format(statement=statement)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
-        raise RuntimeError(f"{case} failed: {done.stderr}")
+        raise RuntimeError(f"{statement} failed: {done.stderr}")
     seconds, kibibytes = map(float, done.stdout.split())
     return seconds, kibibytes / 1024
 
