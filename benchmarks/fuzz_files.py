@@ -18,11 +18,11 @@ import torch
 from scipy import sparse
 from scipy.io import savemat
 
-from nlsf.data.catalogue import find
+from nlsf.data.catalogue.lookup import find
 from nlsf.data.dataset import Dataset, Split
-from nlsf.data.own import open_dataset
-from nlsf.data.readers import facebook, genius, heterophilous, mnist, planetoid, twitch, wiki
-from nlsf.data.split_file import read_split, write_split
+from nlsf.data.own.datasets import open_dataset
+from nlsf.data.protocols import read_split, write_split
+from nlsf.data.readers import heterophilous, mnist, planetoid
 from nlsf.spectral import SpectrumCache, laplacian, partial_eigh
 from nlsf.tables.spec.experiment import Experiment
 from nlsf.testing.graphs import path as path_graph
@@ -139,25 +139,25 @@ def own_mat(folder):
 def facebook_mat(folder):
     info = RNG.integers(1, 3, size=(6, 7)).astype(np.uint16)
     savemat(folder / "Penn94.mat", {"A": A + A.T, "local_info": info}, do_compression=True)
-    return lambda: facebook.read(find("Penn94"), [folder / "Penn94.mat"])
+    return lambda: heterophilous.read_facebook(find("Penn94"), [folder / "Penn94.mat"])
 
 
 def edge_list_mat(folder):
     savemat(folder / "genius.mat", {"edge_index": EDGES.T, "node_feat": X, "label": Y})
-    return lambda: genius.read(find("Genius"), [folder / "genius.mat"])
+    return lambda: heterophilous.read_genius(find("Genius"), [folder / "genius.mat"])
 
 
 def twitch_csv(folder):
     (folder / "twitch-gamer_feat.csv").write_text(TWITCH)
     (folder / "twitch-gamer_edges.csv").write_text("numeric_id_1,numeric_id_2\n0,1\n2,1\n")
-    return lambda: twitch.read(find("Twitch-Gamers"), sorted(folder.iterdir()))
+    return lambda: heterophilous.read_twitch(find("Twitch-Gamers"), sorted(folder.iterdir()))
 
 
 def wiki_tensors(folder):
     torch.save(torch.from_numpy(X).float(), folder / "wiki_features2M.pt")
     torch.save(torch.from_numpy(EDGES), folder / "wiki_edges2M.pt")
     torch.save(torch.from_numpy(Y), folder / "wiki_views2M.pt")
-    return lambda: wiki.read(find("Wiki"), sorted(folder.iterdir()))
+    return lambda: heterophilous.read_wiki(find("Wiki"), sorted(folder.iterdir()))
 
 
 def mnist_idx(folder):

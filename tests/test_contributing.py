@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import cases
-from nlsf.data import catalogue
-from nlsf.data.check import statistics
+from nlsf.data.catalogue import lookup
+from nlsf.data.catalogue.lookup import statistics
 from nlsf.nn import NodeNLSF
 from nlsf.nn.responses.psi import RESPONSES
 from nlsf.spectral import Projector, UniformBands
@@ -51,8 +51,8 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 from nlsf.data.dataset import Dataset
-from nlsf.data.edges import undirected
-from nlsf.data.entry import Entry, Statistics
+from nlsf.data.graph_arrays import undirected
+from nlsf.data.catalogue.entry import Entry, Statistics
 """,
 }
 QUICK = {"training": {"epochs": 3}, "seeds": 2}
@@ -130,11 +130,11 @@ def test_a_peer(file, monkeypatch, tmp_path):
 
 def test_a_data_set(file, monkeypatch, tmp_path):
     entry = file("A new data set", "nlsf.data.readers.ladder").ENTRY
-    monkeypatch.setitem(catalogue._BY_KEY, "ladder", entry)
-    dataset = catalogue.load("Ladder")
+    monkeypatch.setitem(lookup._BY_KEY, "ladder", entry)
+    dataset = lookup.load("Ladder")
     assert statistics(dataset) == entry.statistics
-    assert catalogue.options(entry) == {"rungs": 40}
-    assert catalogue.load("ladder", rungs=10).num_examples == 20
+    assert lookup.options(entry) == {"rungs": 40}
+    assert lookup.load("ladder", rungs=10).num_examples == 20
     pairs = dataset.graphs[0].edge_index
     assert torch.equal(pairs.flip(0).unique(dim=1), pairs.unique(dim=1))
     result = train("Ladder", QUICK, output=tmp_path / "run", cache=False)

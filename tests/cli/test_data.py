@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nlsf.cli.data import data_app
-from nlsf.data.catalogue import CATALOGUE
+from nlsf.data.catalogue.entries import CATALOGUE
 from nlsf.errors import ConfigError, DataError
 
 

@@ -11,9 +11,9 @@ import torch
 from scipy import sparse
 
 from data.bad_files import Cases, Evil
-from nlsf.data.catalogue import find
-from nlsf.data.own import open_dataset
-from nlsf.data.readers import heterophilous, mnist, planetoid, wiki
+from nlsf.data.catalogue.lookup import find
+from nlsf.data.own.datasets import open_dataset
+from nlsf.data.readers import heterophilous, mnist, planetoid
 from nlsf.errors import ConfigError, DataError, FormatError
 
 CASES = Cases()
@@ -85,7 +85,7 @@ def malicious_tensor_file(folder):
     for kind in ("features", "edges"):
         torch.save(torch.zeros(2, 2, dtype=torch.int64), folder / f"wiki_{kind}2M.pt")
     torch.save(Evil(), folder / "wiki_views2M.pt")
-    return lambda: wiki.read(find("Wiki"), sorted(folder.iterdir()))
+    return lambda: heterophilous.read_wiki(find("Wiki"), sorted(folder.iterdir()))
 
 
 # Images.

@@ -8,9 +8,9 @@ from scipy import sparse
 from scipy.io import savemat
 
 from data.bad_files import Cases
-from nlsf.data.catalogue import find
-from nlsf.data.own import open_dataset
-from nlsf.data.readers import facebook, genius
+from nlsf.data.catalogue.lookup import find
+from nlsf.data.own.datasets import open_dataset
+from nlsf.data.readers import heterophilous
 from nlsf.errors import DataError, FormatError
 
 X = np.ones((4, 2))
@@ -81,7 +81,7 @@ def mat_of_a_newer_version(folder):
 @CASES.case(FormatError, "'local_info' has the shape (3, 7); expected (4, 7)")
 def facebook_with_too_few_rows(folder):
     mat(folder, A=np.ones((4, 4)), local_info=np.ones((3, 7)))
-    return lambda: facebook.read(find("Penn94"), [folder / "graph.mat"])
+    return lambda: heterophilous.read_facebook(find("Penn94"), [folder / "graph.mat"])
 
 
 @CASES.case(FormatError, "the gender of node 1 in 'local_info' is 5")
@@ -94,7 +94,7 @@ def facebook_with_a_strange_gender(folder):
 @CASES.case(FormatError, "edge 0 of 'edge_index' joins 0 and 9")
 def genius_edge_out_of_range(folder):
     mat(folder, edge_index=[[0], [9]], node_feat=X, label=Y)
-    return lambda: genius.read(find("Genius"), [folder / "graph.mat"])
+    return lambda: heterophilous.read_genius(find("Genius"), [folder / "graph.mat"])
 
 
 # Tables.

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from nlsf.data import block_model, preferential_attachment, random_geometric, torus
-from nlsf.data.generators import contextual_block_model
+from nlsf.data import block_model, digits, load, preferential_attachment, random_geometric, torus
+from nlsf.data.generators import contextual_block_model, pixel_grid
+from nlsf.errors import ConfigError
 from nlsf.spectral import adjacency_matrix, laplacian, partial_eigh
 
 GRAPHS = {
@@ -102,3 +103,75 @@ def test_contextual_noise_has_variance_one():
     noise = graph.x - class_means(graph)[graph.y]
     torch.testing.assert_close(noise.T.cov(), torch.eye(16), atol=0.08, rtol=0)
     assert class_means(graph).norm(dim=1) == pytest.approx([2, 2, 2], abs=0.1)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 5), (3, 4), (8, 8)])
+def test_a_grid_has_its_edges_in_both_directions(rows, columns):
+    graph = pixel_grid(rows, columns)
+    edges = set(map(tuple, graph.edge_index.T.tolist()))
+    assert len(edges) == graph.num_edges == 2 * (rows * (columns - 1) + columns * (rows - 1))
+    assert {(b, a) for a, b in edges} == edges
+    for a, b in edges:
+        (i, j), (k, m) = divmod(a, columns), divmod(b, columns)
+        assert abs(i - k) + abs(j - m) == 1
+
+
+def test_noise_gives_symmetric_weights_around_one():
+    graph = pixel_grid(20, 20, noise=0.1, noise_seed=3)
+    dense = torch.zeros(400, 400, dtype=torch.float64)
+    dense[tuple(graph.edge_index)] = graph.edge_weight
+    assert torch.equal(dense, dense.T)
+    assert graph.edge_weight.mean() == pytest.approx(1, abs=0.02)
+    assert graph.edge_weight.std() == pytest.approx(0.1, abs=0.01)
+    assert torch.equal(graph.edge_index, pixel_grid(20, 20).edge_index)
+    again = pixel_grid(20, 20, noise=0.1, noise_seed=3)
+    assert torch.equal(graph.edge_weight, again.edge_weight)
+    assert not torch.equal(graph.edge_weight, pixel_grid(20, 20, 0.1, 4).edge_weight)
+
+
+def test_no_edge_weighs_less_than_nothing():
+    assert pixel_grid(20, 20, noise=2.0).edge_weight.min() == 0
+
+
+def test_the_digits_can_lie_on_a_noisy_grid():
+    clean, noisy = load("digits-grid"), load("digits-grid", noise=0.1)
+    assert clean.graphs[0].get("edge_weight") is None
+    assert noisy.graphs[0].edge_weight.shape == (224,)
+    assert torch.equal(clean.signals, noisy.signals)
+
+
+@pytest.mark.parametrize("noise", [-1, float("nan"), float("inf"), "much"])
+def test_noise_that_makes_no_sense_is_refused(noise):
+    with pytest.raises(ConfigError, match="noise must be"):
+        pixel_grid(2, 2, noise)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1], ids=["clean", "noisy"])
+@pytest.mark.parametrize("seed", [-1, 1.5, "abc", None, True])
+def test_a_seed_of_noise_that_makes_no_sense_is_refused(noise, seed):
+    with pytest.raises(ConfigError, match="noise_seed must be"):
+        load("digits-grid", noise=noise, noise_seed=seed)
+
+
+def test_the_graph_of_digits():
+    graph = digits()
+    assert graph.x.shape == (1797, 64)
+    assert 0 <= graph.x.min() < graph.x.max() <= 1
+    assert graph.y.bincount().min() > 170
+    shift = laplacian(graph)  # raises unless symmetric and without loops
+    assert shift.matrix.diagonal().min() >= 10
+    start, end = graph.edge_index
+    assert (graph.y[start] == graph.y[end]).double().mean() > 0.9
+
+
+def test_ties_go_to_the_first_image():
+    """Many images are equally far: the graph must not depend on how distances are rounded."""
+    graph = digits()
+    assert graph.num_edges == 2 * 12_339
+    pixels = (16 * graph.x).to(torch.int64)
+    for image in range(0, 1797, 100):
+        distance = ((pixels - pixels[image]) ** 2).sum(1)
+        distance[image] = distance.max() + 1
+        nearest = distance.argsort(stable=True)[:10]
+        joined = graph.edge_index[1][graph.edge_index[0] == image]
+        assert set(nearest.tolist()) <= set(joined.tolist())

@@ -5,7 +5,7 @@ import torch
 from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
-from nlsf.data.split_file import write_split
+from nlsf.data.protocols import write_split
 from nlsf.errors import ConfigError
 from nlsf.train.plan.inputs import WholeGraph
 from nlsf.train.plan.job import Job, fingerprint, load_data

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from nlsf.data.catalogue import load
+from nlsf.data.catalogue.lookup import load
 from nlsf.data.dataset import Split
-from nlsf.data.split_file import write_split
+from nlsf.data.protocols import write_split
 from nlsf.errors import ConfigError, DataError
 from nlsf.train import predict, resume, train
 from nlsf.train.run.display import SilentDisplay

@@ -18,14 +18,12 @@ from torch_geometric.data import Data
 
 from nlsf.data import generators
 from nlsf.data.dataset import Dataset
-from nlsf.data.digit_images import digit_images
-from nlsf.data.digit_images import digits as nearest_digits
-from nlsf.data.grid import pixel_grid
-from nlsf.data.options import check_number, check_whole
+from nlsf.data.generators import check_number, check_whole, digit_images, pixel_grid
+from nlsf.data.generators import digits as nearest_digits
 from nlsf.errors import ConfigError
 
 if TYPE_CHECKING:
-    from nlsf.data.catalogue import Entry
+    from nlsf.data.catalogue.entry import Entry
 
 _DIGITS = tuple(str(digit) for digit in range(10))
 # Parts of seeds, so that one seed gives unrelated points, functions and noise.
@@ -47,7 +45,7 @@ def digits_grid(
 ) -> Dataset:
     """Signal level: images as signals (1797, 64, 1) on the 8 x 8 grid, each pixel joined to 4.
 
-    ``noise`` perturbs the grid's edges; see `nlsf.data.grid.pixel_grid`.
+    ``noise`` perturbs the grid's edges; see `nlsf.data.generators.pixel_grid`.
     """
     images, y = digit_images()
     graph = pixel_grid(8, 8, noise, noise_seed)

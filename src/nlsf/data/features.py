@@ -13,7 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
-from nlsf.data.sparse_rows import adjacency_rows, side_by_side
+from nlsf.data.graph_arrays import adjacency_rows, side_by_side
 from nlsf.errors import ConfigError
 
 DegreeFeatures = Literal["none", "scaled", "binned", "one-hot"]

@@ -1,4 +1,8 @@
-"""Random and regular graphs of any size, built without a Python loop over edges."""
+"""Graphs made on this machine: random and regular ones, grids of pixels, images of digits.
+
+All are built without a Python loop over edges. `check_whole` and `check_number` check the options
+that a data set is made with.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,28 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
+from torch import Tensor
 from torch_geometric.data import Data
 
-from nlsf.data.edges import undirected
+from nlsf.data.graph_arrays import undirected
+from nlsf.errors import ConfigError
+
+
+def check_whole(name: str, value: int, low: int, high: int | None = None) -> None:
+    """Refuses what is not a whole number from ``low`` to ``high``, both allowed."""
+    if type(value) is not int:
+        raise ConfigError(f"{name} must be a whole number, not {value!r}.")
+    check_number(name, value, low, high)
+
+
+def check_number(name: str, value: float, low: float, high: float | None = None) -> None:
+    """Refuses what is not a finite number from ``low`` to ``high``, both allowed."""
+    # So that two of them can be multiplied; Python's whole numbers have no end.
+    if type(value) not in (int, float) or not abs(value) < 1e150:
+        raise ConfigError(f"{name} must be a number, not {value!r}.")
+    if value < low or (high is not None and value > high):
+        limits = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ConfigError(f"{name} must be {limits}, not {value!r}.")
 
 
 def torus(rows: int, columns: int) -> Data:
@@ -136,3 +159,72 @@ def _spread_directions(count: int, dim: int, seed: int) -> NDArray[np.float64]:
 
 def _undirected(start: NDArray[np.int64], end: NDArray[np.int64], num_nodes: int) -> Data:
     return Data(edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
+
+
+def pixel_grid(rows: int, columns: int, noise: float = 0.0, noise_seed: int = 0) -> Data:
+    """Each pixel joined to those left, right, above and below it; borders do not wrap around.
+
+    Args:
+        rows: of the image.
+        columns: of the image.
+        noise: sigma; an edge weighs max(0, 1 + sigma z) with z standard normal. Without noise the
+            graph has no weights.
+        noise_seed: of the noise.
+
+    Returns:
+        ``edge_index`` (2, E), both directions, and with noise ``edge_weight`` (E,), float64, the
+        same in both.
+    """
+    check_number("noise", noise, 0.0)
+    check_whole("noise_seed", noise_seed, 0)
+    pixel = np.arange(rows * columns).reshape(rows, columns)
+    start = np.concatenate([pixel[:, :-1].ravel(), pixel[:-1].ravel()])
+    end = np.concatenate([pixel[:, 1:].ravel(), pixel[1:].ravel()])
+    graph = Data(edge_index=undirected(start, end, pixel.size), num_nodes=pixel.size)
+    if noise > 0:
+        draws = np.random.default_rng(noise_seed).standard_normal(len(start))
+        weight = np.maximum(0.0, 1 + noise * draws)
+        # Both directions of an edge share the number of its lower and higher end.
+        number, (low, high) = start * pixel.size + end, np.sort(graph.edge_index.numpy(), axis=0)
+        order = np.argsort(number)
+        place = np.searchsorted(number[order], low * pixel.size + high)
+        graph.edge_weight = torch.from_numpy(weight[order][place])
+    return graph
+
+
+def digits(neighbors: int = 10) -> Data:
+    """The nearest-neighbour graph of scikit-learn's 1,797 handwritten digits.
+
+    Nodes are images of 8 x 8 pixels; two are joined when one is among the nearest neighbours of the
+    other.
+
+    Args:
+        neighbors: how many neighbours each image looks for; of equally near ones the first.
+
+    Returns:
+        ``x`` (1797, 64), grey values in [0, 1], float32; ``y`` (1797,), the digit;
+        ``edge_index``, both directions.
+    """
+    images, y = digit_images()
+    x = images.flatten(1)
+    near = _nearest((16 * x).to(torch.int64).numpy(), neighbors)
+    start = np.repeat(np.arange(len(near)), neighbors)
+    edge_index = undirected(start, near.ravel(), len(near))
+    return Data(x=x, edge_index=edge_index, y=y)
+
+
+def digit_images() -> tuple[Tensor, Tensor]:
+    """scikit-learn's digits: grey values (1797, 8, 8) in [0, 1], float32, and digits (1797,)."""
+    from sklearn.datasets import load_digits
+
+    images = load_digits()
+    grey = torch.from_numpy(images.images / 16.0).to(torch.float32)
+    return grey, torch.from_numpy(images.target.astype(np.int64))
+
+
+def _nearest(points: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """(n, count): the nearest other points; distances are exact, and so are ties."""
+    square = (points**2).sum(1)
+    distance = square[:, None] + square - 2 * points @ points.T
+    np.fill_diagonal(distance, distance.max() + 1)
+    return np.argsort(distance, axis=1, kind="stable")[:, :count]

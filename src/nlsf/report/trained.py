@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset, Split
-from nlsf.data.split_file import digest
+from nlsf.data.protocols import digest
 from nlsf.errors import DataError
 from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.models import NodeClassifier

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nlsf.data.dataset import Split
-from nlsf.data.sparse_rows import sparse_csr
+from nlsf.data.graph_arrays import sparse_csr
 from nlsf.errors import FormatError
 
 PARTS = ("train", "val", "test")

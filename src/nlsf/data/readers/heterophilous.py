@@ -1,24 +1,35 @@
-"""Chameleon, Squirrel, their filtered versions and Actor, as NumPy archives."""
+"""Networks whose neighbours differ: the LINKX collection, Chameleon, Squirrel and Actor.
+
+LINKX: Facebook-100, Genius and Pokec as ``.mat``, Twitch-Gamers as tables, Wiki as tensors.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from scipy import sparse
+from torch import Tensor
 from torch_geometric.data import Data
 
-from nlsf.data.dataset import Dataset
-from nlsf.data.edges import undirected
+from nlsf.data.dataset import Dataset, Metric
+from nlsf.data.graph_arrays import sparse_csr, undirected
 from nlsf.data.readers import checks
-from nlsf.data.readers.raw_files import need, read_npz
-from nlsf.data.sparse_rows import sparse_csr
-from nlsf.errors import ConfigError
+from nlsf.data.readers.mat import read_mat
+from nlsf.data.readers.raw_files import ending, need, read_npz, table
+from nlsf.errors import ConfigError, FormatError
 
 if TYPE_CHECKING:
-    from nlsf.data.entry import Entry
+    from nlsf.data.catalogue.entry import Entry
+
 
 _MASKS = tuple(f"{part}_masks" for part in checks.PARTS)
 _FIELDS = ("node_features", "node_labels", "edges", *_MASKS)
@@ -65,3 +76,295 @@ def read(entry: Entry, paths: Sequence[Path], *, directed: bool = False) -> Data
         metric=entry.metric,
         given={"dense": checks.splits(source, masks, y, "dense")},
     )
+
+
+_EDGE_FIELDS = ("edge_index", "node_feat", "label")
+
+
+def read_edge_list(entry: Entry, paths: Sequence[Path]) -> Dataset:
+    """``edge_index`` (2, E), directed, ``node_feat`` (N, F) and ``label`` (1, N), -1 if not known.
+
+    The graph has both directions of every edge.
+    """
+    path = ending(paths, ".mat")
+    found = read_mat(path, _EDGE_FIELDS)
+    need(path, found, _EDGE_FIELDS)
+    source = str(path)
+    x = checks.features(source, "node_feat", found["node_feat"])
+    num_nodes = x.shape[0]
+    y, classes = checks.classes(source, "label", np.asarray(found["label"]), num_nodes)
+    start, end = checks.pairs(source, "edge_index", np.asarray(found["edge_index"]), num_nodes)
+    graph = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
+    return Dataset(
+        name=entry.name, level="node", graphs=(graph,), y=y, classes=classes, metric=entry.metric
+    )
+
+
+def read_genius(entry: Entry, paths: Sequence[Path]) -> Dataset:
+    """The network; a user's class is whether the account is marked as gone.
+
+    Args:
+        entry: names the data set.
+        paths: ``genius.mat``, with ``edge_index`` (2, E), ``node_feat`` (N, 12), ``label`` (N, 1).
+    """
+    return read_edge_list(entry, paths)
+
+
+def read_pokec(entry: Entry, paths: Sequence[Path]) -> Dataset:
+    """The network; a user's class is the gender, -1 where it is not given.
+
+    Args:
+        entry: names the data set.
+        paths: ``pokec.mat``, with ``edge_index`` (2, E), ``node_feat`` (N, 65), ``label`` (1, N).
+    """
+    return read_edge_list(entry, paths)
+
+
+_GENDER = 1
+_MAX_FEATURES = 1 << 20
+
+
+def read_facebook(entry: Entry, paths: Sequence[Path]) -> Dataset:
+    """One university's network; see `read_network`.
+
+    Args:
+        entry: names the data set.
+        paths: the ``.mat`` file.
+    """
+    return read_network(ending(paths, ".mat"), name=entry.name, metric=entry.metric)
+
+
+def read_network(path: Path, *, name: str, metric: Metric = "accuracy") -> Dataset:
+    """A ``.mat`` file with ``A`` (N, N), the friendships, and ``local_info`` (N, 7).
+
+    The columns of ``local_info`` are status, gender, major, second major, dorm, year and high
+    school; 0 is not known. As in LINKX, the class is the gender minus 1, and the features are the
+    one-hot values of each other column (0 is a value of its own), columns in their order, values
+    ascending.
+
+    Args:
+        path: the file.
+        name: of the data set.
+        metric: of the data set.
+
+    Returns:
+        ``x`` is ``torch.sparse_csr``: six ones a row.
+    """
+    found = read_mat(path, ("A", "local_info"))
+    need(path, found, ("A", "local_info"))
+    start, end, num_nodes = adjacency(path, "A", found["A"])
+    info = checks.integers(str(path), "local_info", np.asarray(found["local_info"]))
+    if info.ndim != 2 or info.shape[0] != num_nodes or info.shape[1] <= _GENDER:
+        raise FormatError(
+            f"{path}: 'local_info' has the shape {info.shape}; expected ({num_nodes}, 7)."
+        )
+    gender = info[:, _GENDER].astype(np.int64)
+    if not np.isin(gender, (0, 1, 2)).all():
+        node = int((~np.isin(gender, (0, 1, 2))).argmax())
+        raise FormatError(
+            f"{path}: the gender of node {node} in 'local_info' is {gender[node]}; expected 0, 1 "
+            "or 2."
+        )
+    x = sparse_csr(_one_hot(path, np.delete(info, _GENDER, axis=1)))
+    graph = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
+    return Dataset(
+        name=name,
+        level="node",
+        graphs=(graph,),
+        y=torch.from_numpy(gender - 1),
+        classes=("1", "2"),
+        metric=metric,
+    )
+
+
+def adjacency(path: Path, field: str, A: Any) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """Starts, ends and the number of nodes of a square matrix.
+
+    Raises:
+        FormatError: it is not square.
+    """
+    if getattr(A, "ndim", 0) != 2 or A.shape[0] != A.shape[1]:
+        raise FormatError(f"{path}: {field!r} has the shape {A.shape}; expected a square matrix.")
+    if A.dtype.kind not in "biuf":
+        raise FormatError(f"{path}: {field!r} holds {A.dtype} values; expected numbers.")
+    entries = sparse.coo_array(A)
+    kept = entries.data != 0
+    return entries.row[kept], entries.col[kept], int(A.shape[0])
+
+
+def _one_hot(path: Path, columns: NDArray[Any]) -> sparse.csr_array:
+    codes, width = [], 0
+    for column in columns.T:
+        values, code = np.unique(column, return_inverse=True)
+        codes.append(code.reshape(-1) + width)
+        width += len(values)
+    if width > _MAX_FEATURES:
+        raise FormatError(f"{path}: 'local_info' has {width:,} different values, too many.")
+    indices = np.stack(codes, axis=1).ravel()
+    indptr = np.arange(0, indices.size + 1, len(codes))
+    ones = np.ones(indices.size, dtype=np.float32)
+    return sparse.csr_array((ones, indices, indptr), shape=(len(columns), width))
+
+
+_TASK = "mature"
+_ID = "numeric_id"
+
+
+def read_twitch(entry: Entry, paths: Sequence[Path]) -> Dataset:
+    """The network; a streamer's class is whether the content is for adults.
+
+    Features as in LINKX, seven: views, life_time, created_at and updated_at (a day as the number
+    YYYYMMDD), dead_account, language (numbered in the order of first appearance) and affiliate,
+    each shifted and scaled to mean 0 and standard deviation 1.
+
+    Args:
+        entry: names the data set.
+        paths: ``twitch-gamer_feat.csv`` and ``twitch-gamer_edges.csv``, in any order.
+    """
+    path = ending(paths, "_feat.csv")
+    columns = _columns(path)
+    y = columns.pop(_TASK).astype(np.int64)
+    ids = columns.pop(_ID).astype(np.int64)
+    num_nodes = len(ids)
+    if not num_nodes or not np.array_equal(np.sort(ids), np.arange(num_nodes)):
+        raise FormatError(f"{path}: {_ID!r} does not number the rows from 0, each once.")
+    if not np.isin(y, (0, 1)).all():
+        line = int((~np.isin(y, (0, 1))).argmax()) + 2
+        raise FormatError(f"{path}, line {line}: {_TASK!r} is {y[line - 2]}; expected 0 or 1.")
+    x = np.stack(list(columns.values()), axis=1)
+    x = x - x.mean(axis=0)
+    spread = x.std(axis=0, ddof=1) if num_nodes > 1 else np.ones(x.shape[1])
+    x = x / np.where(spread > 0, spread, 1.0)
+    order = np.argsort(ids)
+    start, end = _edges(ending(paths, "_edges.csv"), num_nodes)
+    graph = Data(
+        x=torch.from_numpy(x[order].astype(np.float32)),
+        edge_index=undirected(start, end, num_nodes),
+        num_nodes=num_nodes,
+    )
+    return Dataset(
+        name=entry.name,
+        level="node",
+        graphs=(graph,),
+        y=torch.from_numpy(y[order]),
+        classes=("0", "1"),
+        metric=entry.metric,
+    )
+
+
+class _Languages(dict[str, float]):
+    """Numbers names in the order in which they are first asked for."""
+
+    def __missing__(self, name: str) -> float:
+        self[name] = float(len(self))
+        return self[name]
+
+
+def _day(text: str) -> float:
+    return float(date.fromisoformat(text).strftime("%Y%m%d"))
+
+
+def _parsers() -> Mapping[str, Callable[[str], float]]:
+    return {
+        "views": int,
+        _TASK: int,
+        "life_time": int,
+        "created_at": _day,
+        "updated_at": _day,
+        _ID: int,
+        "dead_account": int,
+        "language": _Languages().__getitem__,
+        "affiliate": int,
+    }
+
+
+def _columns(path: Path) -> dict[str, NDArray[np.float64]]:
+    """The columns of the table of streamers by name, as numbers."""
+    parsers = _parsers()
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = csv.reader(file)
+            header = next(rows, [])
+            if set(header) != set(parsers) or len(header) != len(parsers):
+                raise FormatError(f"{path}, line 1: expected the columns {', '.join(parsers)}.")
+            values: list[list[float]] = []
+            for row in rows:
+                values.append(_numbers(path, rows.line_num, header, row, parsers))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise FormatError(f"{path} is not a CSV file in UTF-8.") from error
+    together = np.array(values, dtype=np.float64).reshape(-1, len(header))
+    return {name: together[:, header.index(name)] for name in parsers}
+
+
+def _numbers(
+    path: Path,
+    line: int,
+    header: Sequence[str],
+    row: Sequence[str],
+    parsers: Mapping[str, Callable[[str], float]],
+) -> list[float]:
+    if len(row) != len(header):
+        raise FormatError(f"{path}, line {line} has {len(row)} values; expected {len(header)}.")
+    found: list[float] = []
+    for name, text in zip(header, row, strict=True):
+        try:
+            found.append(float(parsers[name](text)))
+        except (ValueError, OverflowError) as error:
+            what = "a date YYYY-MM-DD" if name.endswith("_at") else "a whole number"
+            raise FormatError(
+                f"{path}, line {line}, column {name!r}: {text!r} is not {what}."
+            ) from error
+    return found
+
+
+def _edges(path: Path, num_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    header, _, body = path.read_bytes().partition(b"\n")
+    if b"numeric_id" not in header:
+        raise FormatError(f"{path}, line 1: expected the columns numeric_id_1, numeric_id_2.")
+    # The line of the header stays, empty, so that messages count lines as editors do.
+    start, end = table(str(path), b"\n" + body, kind=int, columns=2).T
+    bad = (start < 0) | (end < 0) | (start >= num_nodes) | (end >= num_nodes)
+    if bad.any():
+        line = int(bad.argmax()) + 2
+        raise FormatError(
+            f"{path}, line {line} names a node outside 0 to {num_nodes - 1}, the nodes of the "
+            "table of features."
+        )
+    return start, end
+
+
+def read_wiki(entry: Entry, paths: Sequence[Path]) -> Dataset:
+    """The network, both directions of every link; a page's class is how often it is viewed.
+
+    Args:
+        entry: names the data set.
+        paths: ``wiki_features2M.pt`` (N, 600), ``wiki_edges2M.pt`` (E, 2) and ``wiki_views2M.pt``
+            (N,), the class; in any order.
+    """
+    of_features, of_edges, of_views = (
+        ending(paths, f"wiki_{kind}2M.pt") for kind in ("features", "edges", "views")
+    )
+    x = checks.features(str(of_features), "features", _tensor(of_features).numpy())
+    num_nodes = x.shape[0]
+    y, classes = checks.classes(str(of_views), "views", _tensor(of_views).numpy(), num_nodes)
+    start, end = checks.pairs(str(of_edges), "edges", _tensor(of_edges).numpy(), num_nodes)
+    graph = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
+    return Dataset(
+        name=entry.name, level="node", graphs=(graph,), y=y, classes=classes, metric=entry.metric
+    )
+
+
+def _tensor(path: Path) -> Tensor:
+    """A tensor from a file of ``torch.save``; mapped where the format allows it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of what no writer of tensors writes
+            found = torch.load(
+                path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path)
+            )
+    # A damaged file makes the reader stumble in any way; a malicious one is refused by it.
+    except Exception as error:
+        raise FormatError(f"{path} does not hold a tensor alone, or is damaged.") from error
+    if not isinstance(found, Tensor) or found.layout != torch.strided:
+        raise FormatError(f"{path} does not hold a dense tensor.")
+    return found.detach()

@@ -11,15 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nlsf.data.archive import gunzip
 from nlsf.data.dataset import Dataset, Split
-from nlsf.data.grid import pixel_grid
-from nlsf.data.options import check_whole
-from nlsf.data.readers.raw_files import ending
+from nlsf.data.generators import check_whole, pixel_grid
+from nlsf.data.readers.raw_files import ending, gunzip
 from nlsf.errors import FormatError
 
 if TYPE_CHECKING:
-    from nlsf.data.entry import Entry
+    from nlsf.data.catalogue.entry import Entry
 
 _CLASSES = 10
 _MAX_BYTES = 1 << 27
@@ -42,7 +40,7 @@ def read(
         entry: names the data set.
         paths: the four ``*-ubyte.gz`` files, in any order.
         subset: take the first so many training images and a sixth as many test images.
-        noise: of the grid's edges; see `nlsf.data.grid.pixel_grid`.
+        noise: of the grid's edges; see `nlsf.data.generators.pixel_grid`.
         noise_seed: of that noise.
     """
     train, train_y = _images(paths, "train")

@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nlsf.data.archive import read_members
 from nlsf.data.dataset import Dataset, Metric
-from nlsf.data.edges import undirected
+from nlsf.data.graph_arrays import undirected
 from nlsf.data.readers import checks
-from nlsf.data.readers._tables import table
-from nlsf.data.readers.raw_files import ending, existing
+from nlsf.data.readers.raw_files import ending, existing, read_members, table
 from nlsf.errors import ConfigError, FormatError, unknown_name
 
 if TYPE_CHECKING:
-    from nlsf.data.entry import Entry
+    from nlsf.data.catalogue.entry import Entry
 
 NodeFeatures: TypeAlias = Literal["labels", "attributes", "both", "none"]
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
-from nlsf.data.catalogue import find, options
+from nlsf.data.catalogue.lookup import find, options
 from nlsf.data.metrics import METRICS
 from nlsf.data.protocols import PROTOCOLS
 from nlsf.errors import ConfigError, ModelError, NLSFError, unknown_name

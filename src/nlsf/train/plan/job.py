@@ -13,12 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from nlsf.data import features
-from nlsf.data.catalogue import find, load
+from nlsf.data.catalogue.files import data_root
+from nlsf.data.catalogue.lookup import find, load
 from nlsf.data.dataset import Dataset, Lesson, Split
-from nlsf.data.own import open_dataset
-from nlsf.data.protocols import draw
-from nlsf.data.root import data_root
-from nlsf.data.split_file import digest, label_digest
+from nlsf.data.own.datasets import open_dataset
+from nlsf.data.protocols import digest, draw, label_digest
 from nlsf.store.files import text_checksum
 from nlsf.train.loop.fit import Fit
 from nlsf.train.loop.group import Group

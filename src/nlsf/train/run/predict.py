@@ -15,8 +15,7 @@ from nlsf.data import features
 from nlsf.data.dataset import Dataset
 from nlsf.data.features import FeatureConfig
 from nlsf.data.metrics import best_seed, default_metrics, measure
-from nlsf.data.protocols import draw
-from nlsf.data.split_file import digest
+from nlsf.data.protocols import digest, draw
 from nlsf.errors import ConfigError, DataError, NLSFError
 from nlsf.store.files import write_text
 from nlsf.train.loop.fit import evaluate

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nlsf.data.dataset import Dataset
 from nlsf.data.metrics import default_metrics, interval, loss, measure
-from nlsf.data.split_file import digest
+from nlsf.data.protocols import digest
 from nlsf.errors import ModelError
 from nlsf.train.loop.fit import evaluate
 from nlsf.train.loop.group import Group

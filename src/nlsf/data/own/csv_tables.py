@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nlsf.data.dataset import Dataset
-from nlsf.data.own_arrays import node_dataset, unknown
+from nlsf.data.own.arrays import node_dataset, unknown
 from nlsf.data.readers import checks
 from nlsf.data.readers.raw_files import existing
 from nlsf.errors import DataError, FormatError

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nlsf.data.unpickle import restricted_load
+from nlsf.data.readers.planetoid import restricted_load
 from nlsf.errors import FormatError
 
 MATRIX = sparse.csr_matrix(np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 3.0]], dtype=np.float32))

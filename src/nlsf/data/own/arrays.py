@@ -13,9 +13,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nlsf.data.dataset import Dataset
-from nlsf.data.edges import undirected, undirected_weighted
+from nlsf.data.graph_arrays import undirected, undirected_weighted
 from nlsf.data.readers import checks
-from nlsf.data.readers.facebook import adjacency, read_network
+from nlsf.data.readers.heterophilous import adjacency, read_network
 from nlsf.data.readers.mat import read_mat
 from nlsf.data.readers.raw_files import need, read_npz
 from nlsf.errors import FormatError, GraphError

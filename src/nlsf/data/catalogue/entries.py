@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from nlsf.data.entry import Entry, Statistics
-from nlsf.data.publishers import UNSTATED, facebook, file, heterophilous, linkx, planetoid, tu
+from nlsf.data.catalogue.entry import (
+    UNSTATED,
+    Entry,
+    Statistics,
+    facebook,
+    file,
+    heterophilous,
+    linkx,
+    planetoid,
+    tu,
+)
 
 _DIGITS = "Alpaydin and Kaynak 1998, as scikit-learn includes it; https://scikit-learn.org"
 _DIGITS_LICENCE = "CC BY 4.0 (UCI Machine Learning Repository)"

@@ -1,0 +1,1 @@
+"""Data of the user's own, from files and from objects."""
