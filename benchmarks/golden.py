@@ -105,9 +105,18 @@ def compare(checkout: Path, names: Sequence[str]) -> bool:
     return not wrong
 
 
+def without_digests(found: Any) -> Any:
+    """The same without hashes, at any depth: the last digit is another on other processors."""
+    if isinstance(found, list):
+        return [without_digests(one) for one in found]
+    if not isinstance(found, dict):
+        return found
+    return {k: without_digests(v) for k, v in found.items() if not k.endswith("digest")}
+
+
 def brief(numbers: dict[str, Any]) -> dict[str, Any]:
     """What is recorded: losses of the first epochs, results, outputs; no hashes."""
-    kept = {k: v for k, v in numbers.items() if not k.endswith(("digest", "labels"))}
+    kept = {k: v for k, v in without_digests(numbers).items() if not k.endswith("labels")}
     if "epochs" in kept:
         epochs = {k: kept["epochs"].get(k, []) for k in ("epoch", "train_loss", "val_loss")}
         early = [i for i, epoch in enumerate(epochs["epoch"]) if epoch <= EARLY]

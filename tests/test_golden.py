@@ -17,8 +17,8 @@ import golden_runs
 RECORDED = json.loads(golden.RECORD.read_text())
 
 # Single precision has seven digits. Three epochs of Adam, which divides a gradient by its size,
-# cost some of them; the epochs after these cost more.
-LOSSES, SELECTED = 1e-3, 1e-2
+# cost some of them (DiffPool loses 1e-3 between two processors); the epochs after these cost more.
+LOSSES, SELECTED = 5e-3, 1e-2
 # Of the two dozen test examples two may get another label.
 METRICS = 0.1
 # Layers compute in double precision, but for those that are told not to.
