@@ -1,4 +1,4 @@
-"""What a notebook shows of spectra and bands: small HTML with a drawing, and no script.
+"""Drawings for notebooks: small HTML without scripts. What is drawn says itself what it shows.
 
 Lines and letters have the colour of the text around them (``currentColor``), so that light and dark
 notebooks can both be read.
@@ -6,18 +6,12 @@ notebooks can both be read.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from html import escape
-from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import torch
-
-if TYPE_CHECKING:
-    from nlsf.spectral.bands import Bands
-    from nlsf.spectral.eigen.spectrum import Spectrum
+from torch import Tensor
 
 # Okabe and Ito: told apart by people who see few colours, on light and on dark.
 _BLUE, _ORANGE = "#56B4E9", "#D55E00"
@@ -75,34 +69,13 @@ def bars(values: Sequence[float], caption: str, *, line: float = 0.0) -> str:
     return _figure(parts, 80, f"{caption}{more}; {ends}")
 
 
-def spectrum_html(spectrum: Spectrum) -> str:
-    """A `Spectrum`: its size and accuracy, and the density of its eigenvalues."""
-    pairs = f"{spectrum.num_pairs:,} of {spectrum.num_nodes:,}"
-    facts = [("eigenpairs", pairs)]
-    if spectrum.num_pairs:
-        facts += [
-            ("eigenvalues", f"{spectrum.lam_min:.6g} to {spectrum.lam_max:.6g}"),
-            ("eigenspaces", f"{spectrum.num_eigenspaces:,}"),
-            ("heaviest eigenvalue", _heaviest(spectrum)),
-            ("largest residual", f"{float(spectrum.residuals.max()):.1e}"),
-        ]
-    facts.append(("solver", spectrum.solver))
-    drawing = _density(spectrum) if spectrum.num_pairs else ""
-    return panel(f"Spectrum of {spectrum.name}", facts, drawing)
+def boxes(places: Sequence[tuple[float, float]], axis: str) -> str:
+    """A box for each band, in two colours in turn; nothing where there are no bands.
 
-
-def bands_html(bands: Bands) -> str:
-    """A family of bands: its settings, and where the bands lie."""
-    facts = [("bands", f"{bands.n_bands:,}")]
-    if dataclasses.is_dataclass(bands):
-        facts += [(f.name, str(getattr(bands, f.name))[:200]) for f in dataclasses.fields(bands)]
-    facts.append(("cover the whole spectrum", "yes" if bands.covers_all else "no"))
-    return panel(type(bands).__name__, facts, bands_drawing(bands))
-
-
-def bands_drawing(bands: Bands) -> str:
-    """Where the bands lie, one box each; empty for a family that this file does not know."""
-    places, axis = _places(bands)
+    Args:
+        places: where each begins and ends on the axis.
+        axis: what the axis is, plain text.
+    """
     if not places:
         return ""
     drawn = places[:_BOXES]
@@ -117,53 +90,15 @@ def bands_drawing(bands: Bands) -> str:
     return _figure(parts, 34, f"{axis}, 0 to {end:.4g}{more}")
 
 
-def _places(bands: Bands) -> tuple[list[tuple[float, float]], str]:
-    """The ends of each band on an axis, and what the axis is."""
-    from nlsf.spectral import bands as families
+def density(frequency: Tensor, end: float, num_nodes: int) -> str:
+    """A histogram of frequencies, and their cumulative share as a line.
 
-    if isinstance(bands, families.AtomBands):
-        places, axis = _places(bands.base)
-        return places, f"{axis} (of the base, without the atoms)" if places else ""
-    if isinstance(bands, families.PolynomialBands):
-        places, axis = _places(bands.base)
-        return places, f"{axis} (the edges are smooth)"
-    if isinstance(bands, families.IndexBands):
-        return [(float(j), j + 1.0) for j in range(bands.n_bands)], "eigenspaces from the lowest"
-    if isinstance(bands, families.QuantileBands):
-        share = 1 / bands.n_bands
-        return [(j * share, (j + 1) * share) for j in range(bands.n_bands)], f"share of {bands.of}"
-    if isinstance(bands, families.IntervalBands):
-        ends = [end for pair in bands.intervals for end in pair if math.isfinite(end)]
-        open_end = 1.25 * max(ends) or 1.0
-        places = [(low, min(high, open_end)) for low, high in bands.intervals]
-        return places, "frequency"
-    if isinstance(bands, families.AffineGeometricBands) and bands.a is not None:
-        return _joined(bands.edges(1.0)), "frequency"
-    if isinstance(
-        bands, families.DyadicBands | families.UniformBands | families.AffineGeometricBands
-    ):
-        return _joined(bands.edges(1.0)), "share of the largest frequency"
-    return [], ""
-
-
-def _joined(edges: torch.Tensor) -> list[tuple[float, float]]:
-    return list(pairwise(edges.tolist()))
-
-
-def _heaviest(spectrum: Spectrum) -> str:
-    count = spectrum.multiplicities
-    eigenspace = int(count.argmax())
-    times = int(count[eigenspace])
-    if times == 1:
-        return "none is repeated"
-    value = float(spectrum.values[spectrum.eigenspaces == eigenspace].mean())
-    return f"{value:.6g}, {times:,} times"
-
-
-def _density(spectrum: Spectrum) -> str:
-    """A histogram of the frequencies at hand, and their cumulative share as a line."""
-    frequency = spectrum.frequencies.cpu()
-    end = spectrum.bandwidth or 1.0
+    Args:
+        frequency: (k,), those at hand.
+        end: the largest frequency there can be.
+        num_nodes: how many there are in all.
+    """
+    frequency = frequency.cpu()
     count = torch.histc(frequency.clamp(max=end), bins=_BINS, min=0.0, max=end)
     tallest = float(count.max()) or 1.0
     step = _WIDTH / _BINS
@@ -174,7 +109,7 @@ def _density(spectrum: Spectrum) -> str:
             height = 80 * math.sqrt(number / tallest)
             text = f"{j * end / _BINS:.4g} to {(j + 1) * end / _BINS:.4g}: {int(number):,}"
             parts.append(_box(j * step, 84 - height, step - 1, height, _BLUE, text))
-    share = (count.cumsum(0) / max(spectrum.num_nodes, 1)).tolist()
+    share = (count.cumsum(0) / max(num_nodes, 1)).tolist()
     points = [(0.0, 84.0), *(((j + 1) * step, 84 - 80 * s) for j, s in enumerate(share))]
     parts.append(_line([(0, 84), (_WIDTH, 84)], "currentColor"))
     parts.append(_line(points, _ORANGE, width=2))

@@ -11,12 +11,14 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.layers.graph import GraphNLSF
 from nlsf.nn.layers.node import NodeNLSF
+from nlsf.nn.layers.notebook import number_of_parameters
 from nlsf.nn.layers.pooling import PoolingNLSF
 from nlsf.nn.layers.spectra import SpectrumArgument
 from nlsf.nn.layers.spectral_layer import graph_of_nodes
 from nlsf.nn.networks import GroupedMLP
 from nlsf.spectral import Decomposition
 from nlsf.spectral.norms import relative
+from nlsf.spectral.notebook import panel
 from nlsf.spectral.vmapped import is_vmapped
 
 Branch: TypeAlias = NodeNLSF | GraphNLSF | PoolingNLSF
@@ -140,9 +142,21 @@ class LaplacianAttention(nn.Module):
         return f"{type(self).__name__}({self.first}, {self.second}, score={self.score!r})"
 
     def _repr_html_(self) -> str:
-        from nlsf.nn.layers.notebook import attention_html
-
-        return attention_html(self)
+        alpha = self.scores.detach().softmax(-1)[0] if self.score == "scalar" else self.alpha
+        if alpha is None or not alpha.numel():
+            weight = "not known before the first call"
+        else:
+            mean = float(alpha.mean())
+            weight = f"{100 * mean:.1f} % and {100 * (1 - mean):.1f} %"
+            if alpha.numel() > 1:
+                weight += f" (mean over {alpha.numel():,} graphs of the last call)"
+        facts = [
+            ("weights of the branches", weight),
+            ("score", self.score),
+            ("parameters", number_of_parameters(self)),
+        ]
+        branches = [branch._repr_html_() for branch in (self.first, self.second)]
+        return panel(type(self).__name__, facts, *branches)
 
 
 def pair_of(spectrum: Any) -> tuple[SpectrumArgument, SpectrumArgument]:

@@ -7,10 +7,12 @@ from typing import Any
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
+from nlsf.nn.layers.notebook import filter_html
 from nlsf.nn.layers.spectra import SpectrumArgument
 from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.networks import GroupedMLP
 from nlsf.spectral import Bands, BatchProjector, Decomposition, Projector
+from nlsf.spectral.notebook import bars
 from nlsf.spectral.operators.shift import Normalization
 from nlsf.spectral.prepared_graphs import PreparedGraphs, RowBatch
 
@@ -147,6 +149,7 @@ class GraphNLSF(SpectralLayer):
         )
 
     def _repr_html_(self) -> str:
-        from nlsf.nn.layers.notebook import graph_html
-
-        return graph_html(self)
+        weight = self.network.weights[0].detach()[0]
+        by_band = weight.reshape(self.n_bands, -1).square().mean(-1).sqrt()
+        caption = "root mean square of the first weights, band by band"
+        return filter_html(self, drawing=bars(by_band.tolist(), caption))

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from nlsf.nn.layers.notebook import filter_html, response_drawing
 from nlsf.nn.layers.spectra import SpectrumArgument
 from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.networks import FeatureLinear
@@ -171,6 +172,9 @@ class NodeNLSF(SpectralLayer):
         )
 
     def _repr_html_(self) -> str:
-        from nlsf.nn.layers.notebook import node_html
-
-        return node_html(self)
+        response = self.response
+        facts = [
+            ("response", f"{response.name}, {response.sharing}"),
+            ("start", self.start.name),
+        ]
+        return filter_html(self, facts, response_drawing(response))

@@ -228,3 +228,6 @@ class PoolingNLSF(nn.Module):
             f"{type(self).__name__}({self.in_channels}, {self.out_channels}, node={self.node}, "
             f"readout={self.readout})"
         )
+
+    def _repr_html_(self) -> str:
+        return self.node._repr_html_()

@@ -25,6 +25,9 @@ class SpectralLayer(nn.Module):
         self_loops: add self loops before building N.
     """
 
+    in_channels: int
+    out_channels: int
+
     def __init__(
         self,
         bands: Bands | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
@@ -48,6 +49,10 @@ class IndexBands(Bands):
     def assign(self, spectrum: Spectrum) -> Tensor:
         """The number of the eigenspace, J from there on."""
         return spectrum.eigenspaces.clamp(max=self.J)
+
+    def places(self) -> tuple[list[tuple[float, float]], str]:
+        """One step for each eigenspace."""
+        return [(float(j), j + 1.0) for j in range(self.J)], "eigenspaces from the lowest"
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,10 @@ class QuantileBands(Bands):
         ends = frequency[last].tolist() if share.numel() else [0.0] * (self.S - 1)
         edges = [0.0, *ends, math.inf]
         return IntervalBands(pairwise(edges))
+
+    def places(self) -> tuple[list[tuple[float, float]], str]:
+        """Equal shares."""
+        return [(j / self.S, (j + 1) / self.S) for j in range(self.S)], f"share of {self.of}"
 
 
 def _energy(spectrum: Spectrum, signal: Tensor) -> Tensor:
@@ -186,6 +195,11 @@ class AtomBands(Bands):
     def fit(self, spectrum: Spectrum, signal: Tensor | None = None) -> AtomBands:
         """With a base that no longer adapts; the atoms are those of each graph still."""
         return replace(self, base=self.base.fit(spectrum, signal))
+
+    def places(self) -> tuple[Sequence[tuple[float, float]], str]:
+        """Those of the base: an atom can lie anywhere."""
+        places, axis = self.base.places()
+        return places, f"{axis} (of the base, without the atoms)"
 
     def heaviest(self, spectrum: Spectrum) -> Tensor:
         """The numbers of the eigenspaces that are atoms, heaviest first, at most ``atoms``."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 
 from torch import Tensor
 
 from nlsf.errors import BandError
 from nlsf.spectral.eigen.spectrum import Demand, Spectrum
+from nlsf.spectral.notebook import boxes, panel
 
 
 class Bands(ABC):
@@ -55,10 +58,19 @@ class Bands(ABC):
         del bandwidth
         return None
 
-    def _repr_html_(self) -> str:
-        from nlsf.spectral.notebook import bands_html
+    def places(self) -> tuple[Sequence[tuple[float, float]], str]:
+        """Where a drawing puts each band: its ends on an axis, and the name of the axis.
 
-        return bands_html(self)
+        A family that has no drawing has no places.
+        """
+        return [], ""
+
+    def _repr_html_(self) -> str:
+        facts = [("bands", f"{self.n_bands:,}")]
+        if is_dataclass(self):
+            facts += [(f.name, str(getattr(self, f.name))[:200]) for f in fields(self)]
+        facts.append(("cover the whole spectrum", "yes" if self.covers_all else "no"))
+        return panel(type(self).__name__, facts, boxes(*self.places()))
 
 
 def whole(name: str, value: int, low: int = 1) -> None:

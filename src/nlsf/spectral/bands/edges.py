@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -26,6 +27,10 @@ class _EdgeBands(Bands):
         """Neighbouring edges."""
         edges = self.edges(bandwidth)
         return torch.stack([edges[:-1], edges[1:]], dim=-1)
+
+    def places(self) -> tuple[list[tuple[float, float]], str]:
+        """The limits, where the largest frequency is 1."""
+        return list(pairwise(self.edges(1.0).tolist())), "share of the largest frequency"
 
     def assign(self, spectrum: Spectrum) -> Tensor:
         """The band of each eigenpair, by the mean frequency of its eigenspace.
@@ -180,6 +185,11 @@ class AffineGeometricBands(_EdgeBands):
             return edges
         return bandwidth * (power - 1.0) / (self.r**self.S - 1.0)
 
+    def places(self) -> tuple[list[tuple[float, float]], str]:
+        """The limits; frequencies themselves where ``a`` and ``b`` are given."""
+        places, axis = super().places()
+        return places, axis if self.a is None else "frequency"
+
     def demand(self) -> Demand:
         """Everything up to the last edge, or to the one before it where all is covered."""
         if self.a is not None:
@@ -247,6 +257,11 @@ class IntervalBands(Bands):
         """The intervals themselves, whatever the bandwidth."""
         del bandwidth
         return torch.tensor(self.intervals, dtype=torch.float64)
+
+    def places(self) -> tuple[list[tuple[float, float]], str]:
+        """The intervals; one without end ends a quarter after the last edge."""
+        end = 1.25 * max(e for pair in self.intervals for e in pair if math.isfinite(e)) or 1.0
+        return [(low, min(high, end)) for low, high in self.intervals], "frequency"
 
     def assign(self, spectrum: Spectrum) -> Tensor:
         """The interval of each eigenpair; an end counts as reached within ``gap_tol``."""

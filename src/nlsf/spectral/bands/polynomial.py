@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -79,6 +80,11 @@ class PolynomialBands(Bands):
             "Polynomial bands act through the operator, not through eigenpairs: use "
             "PolynomialProjector(shift, bands), or the base with a Projector."
         )
+
+    def places(self) -> tuple[Sequence[tuple[float, float]], str]:
+        """Those of the base."""
+        places, axis = self.base.places()
+        return places, f"{axis} (the edges are smooth)"
 
 
 def product_traces(traces: Tensor, order: int) -> Tensor:

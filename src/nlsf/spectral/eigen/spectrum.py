@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import BandError
+from nlsf.spectral.notebook import density, panel
 from nlsf.spectral.operators.shift import Order
 
 
@@ -161,9 +162,26 @@ class Spectrum:
         )
 
     def _repr_html_(self) -> str:
-        from nlsf.spectral.notebook import spectrum_html
+        facts = [("eigenpairs", f"{self.num_pairs:,} of {self.num_nodes:,}")]
+        drawings = []
+        if self.num_pairs:
+            facts += [
+                ("eigenvalues", f"{self.lam_min:.6g} to {self.lam_max:.6g}"),
+                ("eigenspaces", f"{self.num_eigenspaces:,}"),
+                ("heaviest eigenvalue", self._heaviest()),
+                ("largest residual", f"{float(self.residuals.max()):.1e}"),
+            ]
+            drawings = [density(self.frequencies, self.bandwidth or 1.0, self.num_nodes)]
+        facts.append(("solver", self.solver))
+        return panel(f"Spectrum of {self.name}", facts, *drawings)
 
-        return spectrum_html(self)
+    def _heaviest(self) -> str:
+        """The eigenvalue of the largest eigenspace, and its multiplicity, in words."""
+        eigenspace = int(self.multiplicities.argmax())
+        times = int(self.multiplicities[eigenspace])
+        if times == 1:
+            return "none is repeated"
+        return f"{float(self.values[self.eigenspaces == eigenspace].mean()):.6g}, {times:,} times"
 
 
 # Data sets that are stored with spectra name the class by the place it was first released at. It
