@@ -24,7 +24,7 @@ from nlsf.data.own.datasets import open_dataset
 from nlsf.data.protocols import read_split, write_split
 from nlsf.data.readers import heterophilous, mnist, planetoid
 from nlsf.spectral import SpectrumCache, laplacian, partial_eigh
-from nlsf.tables.spec.experiment import Experiment
+from nlsf.tables.spec.spec_file import read_experiment
 from nlsf.testing.graphs import path as path_graph
 from nlsf.train.plan.job import Job
 from nlsf.train.run.folder import load, save
@@ -195,7 +195,7 @@ def run_toml(folder):
 
 def experiment_toml(folder):
     (folder / "table.toml").write_text(TABLE)
-    return lambda: Experiment.read(folder / "table.toml")
+    return lambda: read_experiment(folder / "table.toml")
 
 
 KINDS = {

@@ -35,7 +35,7 @@ from nlsf.spectral import SpectrumCache, laplacian, partial_eigh
 from nlsf.store import json_lines
 from nlsf.tables.fill.fill import fill
 from nlsf.tables.fill.results import Store
-from nlsf.tables.spec.experiment import Experiment
+from nlsf.tables.spec.spec_file import read_experiment
 from nlsf.train import resume, train
 from nlsf.train.run.folder import RunFolder
 
@@ -142,7 +142,7 @@ class Table:
     def __init__(self, folder):
         folder.mkdir(exist_ok=True)
         (folder / "small.toml").write_text(TABLE)
-        self.experiment = Experiment.read(folder / "small.toml")
+        self.experiment = read_experiment(folder / "small.toml")
         self.store, self.place = Store(folder / "results"), folder / "runs"
 
     def work(self):

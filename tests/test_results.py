@@ -12,7 +12,7 @@ from nlsf.data import features, find, load
 from nlsf.data.metrics import interval
 from nlsf.tables.fill.results import Store, _settings
 from nlsf.tables.render.document import update
-from nlsf.tables.spec.experiment import experiment_names
+from nlsf.tables.spec.spec_file import experiment_names
 from nlsf.train.settings.config import resolve
 from nlsf.train.settings.models import MODELS
 from nlsf.train.settings.toml import parse_toml, write_toml

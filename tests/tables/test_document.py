@@ -5,7 +5,7 @@ import pytest
 from nlsf.errors import ConfigError, FormatError
 from nlsf.tables.fill.results import Store
 from nlsf.tables.render.document import update
-from nlsf.tables.spec.experiment import find_experiment
+from nlsf.tables.spec.spec_file import find_experiment
 from tables.spec_texts import DATA, GCN, VALUE, experiment
 
 BEFORE = "# Title\n\nA table:\n\n"

@@ -5,7 +5,7 @@ import pytest
 
 from nlsf.tables.fill.fill import FillDisplay, fill, in_order
 from nlsf.tables.fill.results import Store
-from nlsf.tables.spec.experiment import Experiment
+from nlsf.tables.spec.spec_file import read_experiment
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.train import train
 from processes import Process, barrier, nlsf
@@ -32,7 +32,7 @@ def read(tmp_path, text):
     path = tmp_path / "experiments" / "small.toml"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
-    return Experiment.read(path)
+    return read_experiment(path)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from nlsf.errors import ConfigError, DataError, FormatError
 from nlsf.tables.fill.results import Published, PublishedValue
-from nlsf.tables.spec.experiment import Experiment
+from nlsf.tables.spec.spec_file import read_experiment
 from tables.spec_texts import DATA, GCN, experiment
 
 FILE = Path(__file__).parents[2] / "experiments" / "published.csv"
@@ -74,7 +74,7 @@ def test_names_that_the_paper_does_not_have_are_refused(tmp_path, paper, row, co
     data, method = DATA + f'paper = "{column}"\n', GCN + f'paper = "{row}"\n'
     path.write_text(experiment(data, method, top=f'title = "T"\npaper = "{paper}"'))
     with pytest.raises(ConfigError) as error:
-        Published.read(FILE).check(Experiment.read(path))
+        Published.read(FILE).check(read_experiment(path))
     assert says in str(error.value)
 
 
@@ -82,6 +82,6 @@ def test_names_that_the_paper_has_are_not(tmp_path):
     path = tmp_path / "small.toml"
     data, method = DATA + 'paper = "Cora"\n', GCN + 'paper = "GCN"\n'
     path.write_text(experiment(data, method, top='title = "T"\npaper = "node-main"'))
-    Published.read(FILE).check(Experiment.read(path))
+    Published.read(FILE).check(read_experiment(path))
     path.write_text(experiment(DATA, GCN))
-    Published({}).check(Experiment.read(path))
+    Published({}).check(read_experiment(path))

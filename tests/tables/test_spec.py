@@ -5,7 +5,7 @@ import pytest
 
 from nlsf.errors import ConfigError, DataError
 from nlsf.tables.spec.cell import Cell
-from nlsf.tables.spec.experiment import Experiment, experiment_names, find_experiment
+from nlsf.tables.spec.spec_file import experiment_names, find_experiment, read_experiment
 from nlsf.tables.tune.space import Space, space_of
 from nlsf.tables.tune.trials import Tuning
 from nlsf.train.plan.job import Job
@@ -18,7 +18,7 @@ TOP = 'title = "T"'
 def read(tmp_path, text):
     path = tmp_path / "small.toml"
     path.write_text(text)
-    return Experiment.read(path)
+    return read_experiment(path)
 
 
 def test_an_experiment_is_read(tmp_path):
@@ -390,7 +390,7 @@ def test_a_column_may_have_its_own_number_of_seeds(tmp_path):
     other = DATA + 'label = "few"\nseeds = 1\n'
     path = tmp_path / "small.toml"
     path.write_text(experiment(DATA, other, GCN, top=f"{TOP}\nseeds = 4"))
-    found = Experiment.read(path)
+    found = read_experiment(path)
     assert [found.seeds_of(column) for column in found.columns] == [4, 1]
     ids = {cell.id for _, _, cell in found.cells()}
     assert len(ids) == 1  # as for the seeds of the experiment

@@ -9,7 +9,7 @@ from rich.console import Console
 from nlsf.tables.fill.results import Published, PublishedValue
 from nlsf.tables.fill.timing import Timings
 from nlsf.tables.render.time_table import TimeTable, terminal, to_csv, to_latex, to_markdown
-from nlsf.tables.spec.experiment import Experiment
+from nlsf.tables.spec.spec_file import read_experiment
 from tables.spec_texts import GCN, VALUE, experiment
 
 TOP = 'title = "Times"\nmeasure = "time"\npaper = "runtime"\n'
@@ -45,7 +45,7 @@ def times(tmp_path):
     path = tmp_path / "times.toml"
     methods = GCN + 'paper = "GCN"\n', VALUE + 'paper = "NLSF"\n', MLP
     path.write_text(experiment(DATA, *methods, top=TOP))
-    return Experiment.read(path)
+    return read_experiment(path)
 
 
 @pytest.fixture

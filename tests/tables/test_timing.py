@@ -9,7 +9,7 @@ from nlsf.errors import ConfigError, FormatError
 from nlsf.tables.fill.fill import fill, held
 from nlsf.tables.fill.results import Store
 from nlsf.tables.fill.timing import Timings, measure, stem_of, time_all
-from nlsf.tables.spec.experiment import Experiment
+from nlsf.tables.spec.spec_file import read_experiment
 from tables.spec_texts import GCN, VALUE, experiment
 
 TOP = 'title = "Times"\nmeasure = "time"\n'
@@ -23,7 +23,7 @@ SMALL, LARGE = (
 def table(folder, *parts, name="times"):
     path = folder / f"{name}.toml"
     path.write_text(experiment(*parts, top=TOP))
-    return Experiment.read(path)
+    return read_experiment(path)
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ def table(
     console = Console()
     with console.status("Loading PyTorch and the experiment ..."):
         from nlsf.tables.fill.results import Published, Store
-        from nlsf.tables.spec.experiment import experiment_names, find_experiment
+        from nlsf.tables.spec.spec_file import experiment_names, find_experiment
 
         store = Store(results)
         if document is not None:

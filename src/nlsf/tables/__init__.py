@@ -18,7 +18,8 @@ _PLACES = {
     "Trial": "tune.trials",
     "Tuned": "tune.trials",
     "Tuning": "tune.trials",
-    "find_experiment": "spec.experiment",
+    "find_experiment": "spec.spec_file",
+    "read_experiment": "spec.spec_file",
     "read_trials": "tune.trials",
     "space_of": "tune.space",
 }

@@ -15,7 +15,7 @@ from nlsf.tables.fill.timing import Timings
 from nlsf.tables.render import result_text, time_table
 from nlsf.tables.render.result_table import ResultTable
 from nlsf.tables.render.time_table import TimeTable
-from nlsf.tables.spec.experiment import find_experiment
+from nlsf.tables.spec.spec_file import find_experiment
 
 _START = re.compile(r"<!-- table (\S+) -->")
 _END = "<!-- end -->"

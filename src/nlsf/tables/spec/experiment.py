@@ -1,4 +1,4 @@
-"""A table of the paper as something that can be run: `Experiment`, and its TOML."""
+"""A table of the paper as something that can be run: `Experiment`."""
 
 from __future__ import annotations
 
@@ -10,23 +10,15 @@ from typing import Literal, TypeVar
 
 from nlsf.data.catalogue.entry import Entry
 from nlsf.data.catalogue.lookup import find
-from nlsf.errors import ConfigError, DataError, unknown_name
+from nlsf.errors import ConfigError, unknown_name
 from nlsf.tables.spec.cell import Cell
 from nlsf.tables.tune.space import Space, space_of
 from nlsf.tables.tune.trials import Tuning
 from nlsf.train.settings.models import MODELS
 from nlsf.train.settings.presets import LARGE, PRESETS
-from nlsf.train.settings.toml import Table, merged, read_toml
+from nlsf.train.settings.toml import Table, merged
 
-__all__ = [
-    "Cell",
-    "Column",
-    "Experiment",
-    "Method",
-    "default_space",
-    "experiment_names",
-    "find_experiment",
-]
+__all__ = ["Cell", "Column", "Experiment", "Method", "default_space"]
 
 T = TypeVar("T")
 
@@ -129,22 +121,6 @@ class Experiment:
     space: Table = field(default_factory=dict)
     measure: Literal["accuracy", "time"] = "accuracy"
 
-    @classmethod
-    def read(cls, path: Path) -> Experiment:
-        """Reads the TOML of an experiment, and checks all of its cells.
-
-        Raises:
-            ConfigError: names the file, the key, and what it should be.
-        """
-        from nlsf.tables.spec.spec_file import experiment_of
-
-        try:
-            experiment = experiment_of(path.stem, read_toml(path))
-        except ConfigError as error:
-            named = str(error).startswith(str(path))
-            raise ConfigError(str(error) if named else f"{path}: {error}") from error
-        return experiment
-
     def cell(self, method: Method, column: Column) -> Cell:
         """What stands in the row of a method and the column of a data set."""
         kind = MODELS[method.model]
@@ -207,30 +183,6 @@ class Experiment:
         here |= {"offline": True} if offline else {}
         columns = (replace(column, data={**column.data, **here}) for column in self.columns)
         return replace(self, columns=tuple(columns))
-
-
-def find_experiment(name: str, folder: Path) -> Experiment:
-    """Reads ``folder/NAME.toml``.
-
-    Raises:
-        ConfigError: there is none; names the nearest.
-    """
-    names = experiment_names(folder)
-    if name not in names:
-        raise ConfigError(unknown_name("experiment", name, names))
-    return Experiment.read(folder / f"{name}.toml")
-
-
-def experiment_names(folder: Path) -> list[str]:
-    """The experiments of a folder, in alphabetical order.
-
-    Raises:
-        DataError: there are none.
-    """
-    names = sorted(path.stem for path in folder.glob("*.toml"))
-    if not names:
-        raise DataError(f"There are no experiments (NAME.toml) in {folder}: name their folder.")
-    return names
 
 
 def default_space(model: str, column: Column, settings: Table) -> Space:

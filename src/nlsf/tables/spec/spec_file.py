@@ -1,4 +1,4 @@
-"""The TOML of an experiment, read strictly: `experiment_of`.
+"""The TOML of an experiment, read strictly: `read_experiment`, `find_experiment`.
 
 Top-level keys are title, paper, metric, measure, spread, seeds and note; then ``[tuning]``,
 ``[training]`` for all columns but for what they say themselves, ``[space]`` with choices for all
@@ -12,19 +12,20 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from nlsf.data.catalogue.lookup import find, options
 from nlsf.data.metrics import METRICS
 from nlsf.data.protocols import PROTOCOLS
-from nlsf.errors import ConfigError, ModelError, NLSFError, unknown_name
+from nlsf.errors import ConfigError, DataError, ModelError, NLSFError, unknown_name
 from nlsf.tables.spec.cell import read_tuning
 from nlsf.tables.spec.experiment import Column, Experiment, Method, default_space
 from nlsf.tables.tune.space import Space
 from nlsf.train.settings.config import check_keys
 from nlsf.train.settings.models import MODELS, find_model
 from nlsf.train.settings.presets import PRESETS
-from nlsf.train.settings.toml import Table, from_table, merged
+from nlsf.train.settings.toml import Table, from_table, merged, read_toml
 
 T = TypeVar("T")
 
@@ -63,16 +64,45 @@ class _Method:
     tuned: bool = True
 
 
-def experiment_of(name: str, table: Mapping[str, Any]) -> Experiment:
-    """The experiment that a file's tables describe, with every cell checked.
-
-    Args:
-        name: of the experiment.
-        table: the file's content.
+def read_experiment(path: Path) -> Experiment:
+    """Reads the TOML of an experiment, and checks all of its cells.
 
     Raises:
-        ConfigError: names the key and what it should be.
+        ConfigError: names the file, the key, and what it should be.
     """
+    try:
+        return _experiment_of(path.stem, read_toml(path))
+    except ConfigError as error:
+        named = str(error).startswith(str(path))
+        raise ConfigError(str(error) if named else f"{path}: {error}") from error
+
+
+def find_experiment(name: str, folder: Path) -> Experiment:
+    """Reads ``folder/NAME.toml``.
+
+    Raises:
+        ConfigError: there is none; names the nearest.
+    """
+    names = experiment_names(folder)
+    if name not in names:
+        raise ConfigError(unknown_name("experiment", name, names))
+    return read_experiment(folder / f"{name}.toml")
+
+
+def experiment_names(folder: Path) -> list[str]:
+    """The experiments of a folder, in alphabetical order.
+
+    Raises:
+        DataError: there are none.
+    """
+    names = sorted(path.stem for path in folder.glob("*.toml"))
+    if not names:
+        raise DataError(f"There are no experiments (NAME.toml) in {folder}: name their folder.")
+    return names
+
+
+def _experiment_of(name: str, table: Mapping[str, Any]) -> Experiment:
+    """The experiment of this name that a file's tables describe, with every cell checked."""
     lists = {key: table[key] for key in ("data", "method") if key in table}
     rest = {key: value for key, value in table.items() if key not in lists}
     top, tables = _read(_Top, rest, "", ("tuning", "training", "space"), known=("data", "method"))

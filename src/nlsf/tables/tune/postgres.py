@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from nlsf.errors import ConfigError
-from nlsf.tables.tune.study import Keeper, give_back, own_name
+from nlsf.tables.tune.keeper import Keeper, give_back, own_name
 
 if TYPE_CHECKING:
     from optuna import Study

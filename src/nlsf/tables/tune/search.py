@@ -17,9 +17,10 @@ import numpy as np
 from nlsf.data.metrics import higher_is_better
 from nlsf.errors import ModelError, NLSFError
 from nlsf.tables.tune.display import TuneDisplay
+from nlsf.tables.tune.keeper import EPOCHS, ERROR, WORKER, Keeper, give_back
 from nlsf.tables.tune.objective import Objective
 from nlsf.tables.tune.space import Space, encode
-from nlsf.tables.tune.study import EPOCHS, ERROR, WORKER, Keeper, give_back, kept_in, open_study
+from nlsf.tables.tune.study import kept_in, open_study
 from nlsf.tables.tune.trials import (
     Grid,
     Trial,

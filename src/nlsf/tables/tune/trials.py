@@ -17,8 +17,9 @@ import numpy as np
 
 from nlsf.data.metrics import higher_is_better
 from nlsf.errors import ConfigError
+from nlsf.tables.tune.keeper import EPOCHS, ERROR, SPEC, WORKER
 from nlsf.tables.tune.space import Choice, Point, Space, decode, encode, read_choice
-from nlsf.tables.tune.study import EPOCHS, ERROR, SPEC, WORKER, kept_in, load_study
+from nlsf.tables.tune.study import kept_in, load_study
 from nlsf.train.settings.config import TrainingConfig
 from nlsf.train.settings.toml import from_table
 
