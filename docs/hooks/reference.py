@@ -95,7 +95,8 @@ def _definition(package: ModuleType, name: str) -> str:
     value = getattr(package, name)
     home = getattr(value, "__module__", "")
     if home.startswith("nlsf.") and getattr(value, "__name__", "") == name:
-        return f"{home}.{name}"
+        # A class may go by the name of an older place: its file is that of the module there.
+        return f"{sys.modules[home].__name__}.{name}"
     # A constant or an alias does not know its file.
     assigned = re.compile(rf"^{name}\b.*=", flags=re.MULTILINE)
     for other, module in sorted(sys.modules.items()):
