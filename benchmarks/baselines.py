@@ -38,7 +38,7 @@ GRAPHS = ("majority", "mlp", "linear-pooling", "pooling", "gin", "gcn", "diffpoo
 
 
 def names() -> list[str]:
-    return [*OURS, *(name for name, peer in PEERS.items() if "node" in peer.levels)]
+    return [*OURS, *(name for name, peer in PEERS.items() if "node" in peer.for_levels)]
 
 
 def accuracy(data: str, protocol: str, only: Sequence[str]) -> None:

@@ -176,8 +176,8 @@ def ordinary(setting, name):
 
 def strong(setting, name):
     peer = PEERS[name]
-    config = peer.config(setting.x.shape[1], setting.classes, WIDTH)
-    model = PeerModel(peer.method, config)
+    config = peer.settings()(setting.x.shape[1], setting.classes, WIDTH)
+    model = PeerModel(peer, config)
     return Loop(setting, model, lambda rows: model(setting.sparse, setting.edges)[rows])
 
 

@@ -38,10 +38,8 @@ from nlsf.spectral.norms import relative
 """,
     "A new peer": """
 from torch import Tensor
-from nlsf.peers.base import Body, Peer, PeerConfig
-from nlsf.peers.matrices import Neighbourhood
-from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
+from nlsf.peers import Neighbourhood, Peer, PeerConfig
 from nlsf.spectral.sparse_signal import SparseSignal
 """,
     "A new data set": """
@@ -113,16 +111,17 @@ def test_a_response(file, monkeypatch, tmp_path):
 
 
 def test_a_peer(file, monkeypatch, tmp_path):
-    peer = file("A new peer", "nlsf.peers.sgc").SGC_PEER
+    peer = file("A new peer", "nlsf.peers.sgc").SGC
     monkeypatch.setitem(test_all_peers.PEERS, peer.name, peer)
     monkeypatch.setitem(models.MODELS, peer.name, models._peer(peer))
     test_all_peers.test_renumbered_nodes_have_renumbered_outputs("sgc")
     test_all_peers.test_a_batch_is_its_graphs_one_by_one("sgc")
-    for level in peer.levels:
+    for level in peer.for_levels:
         test_all_peers.test_every_parameter_has_a_gradient("sgc", level)
     for sparse in (False, True):
         test_all_peers.test_models_together_have_the_outputs_that_they_have_alone("sgc", sparse)
     test_all_peers.test_every_peer_says_what_it_is("sgc")
+    test_all_peers.test_there_is_something_to_search_and_a_run_accepts_every_choice("sgc")
     test_all_peers.test_a_graph_without_edges_is_no_obstacle("sgc")
     result = train("csbm", {**QUICK, "model": {"name": "sgc"}}, output=tmp_path / "run")
     assert [row["model"] for row in result.rows] == ["sgc", "sgc"]

@@ -1,7 +1,5 @@
 """What must hold for every peer, whatever its formula."""
 
-import dataclasses
-
 import pytest
 import torch
 
@@ -32,12 +30,8 @@ def model_of(name, level="node", seed=0, **fields):
     return kind.build(settings, FEATURES, CLASSES, level, NODES).to(F64)
 
 
-def _fields(config):
-    return {field.name for field in dataclasses.fields(config)}
-
-
 def levels(level):
-    return [name for name, peer in PEERS.items() if level in peer.levels]
+    return [name for name, peer in PEERS.items() if level in peer.for_levels]
 
 
 @pytest.mark.parametrize("name", levels("node"))
@@ -100,7 +94,7 @@ class _Whole(Inputs):
         return model(self.x, self.edges)[chosen]
 
 
-@pytest.mark.parametrize("name", [n for n in levels("node") if PEERS[n].method.together])
+@pytest.mark.parametrize("name", [n for n in levels("node") if PEERS[n].together])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_models_together_have_the_outputs_that_they_have_alone(name, sparse):
     x, edges = graph()
@@ -121,10 +115,22 @@ def test_every_peer_says_what_it_is(name):
     assert peer.formula
     assert peer.reference
     assert peer.scaling.startswith("O(")
-    assert peer.method.__doc__
-    assert set(peer.config.search) <= _fields(peer.config)
-    groups = parameter_groups(model_of(name, peer.levels[0]))
+    assert peer.__doc__
+    groups = parameter_groups(model_of(name, peer.for_levels[0]))
     assert set(groups.values()) <= {"encoder", "psi", "decoder"}
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_there_is_something_to_search_and_a_run_accepts_every_choice(name):
+    peer, kind = PEERS[name], MODELS[name]
+    assert peer.settings().search
+    for key, choices in peer.settings().search.items():
+        assert choices, f"{key} has no choice"
+        assert len(set(choices)) == len(choices)
+        for value in choices:
+            assert kind.resolve({key: value})[key] == value
+            model = kind.build({key: value}, 4, 3, peer.for_levels[0], num_nodes=5)
+            assert getattr(model.config, key) == value
 
 
 @pytest.mark.parametrize("name", levels("node"))
@@ -139,4 +145,4 @@ def test_a_peer_is_for_nodes_or_graphs():
 
     peer = PEERS["gcn"]
     with pytest.raises(ModelError, match="for nodes or graphs"):
-        PeerModel(peer.method, peer.config(2, 2), "signal")
+        PeerModel(peer, peer.settings()(2, 2), "signal")

@@ -8,10 +8,10 @@ from nlsf.peers.attention import (
     GBKGNN,
     FAGCNConfig,
     GATConfig,
-    GBKGNNConfig,
     edge_attention,
     edge_sum,
 )
+from nlsf.peers.base import LayersConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.testing.graphs import hostile_graphs, star
 from peers.spatial import F64, C, F, N, additive_attention, made, small_graph
@@ -98,6 +98,6 @@ def transcribed(layer, h, A):
 
 def test_gbkgnn_is_its_formula():
     graph, x, A = small_graph()
-    model = made(GBKGNN, GBKGNNConfig(F, C, 5))
+    model = made(GBKGNN, LayersConfig(F, C, 5))
     expected = transcribed(model.layers[1], transcribed(model.layers[0], x, A).relu(), A)
     torch.testing.assert_close(model(x, graph), expected)

@@ -3,9 +3,9 @@ import torch
 from torch import nn
 
 from nlsf.errors import ConfigError, ModelError
-from nlsf.peers import PEERS, Neighbourhood
+from nlsf.peers import Neighbourhood
 from nlsf.peers.adjacency import LINK, LINKConfig
-from nlsf.peers.base import Convolutions, PeerConfig
+from nlsf.peers.base import Convolutions, LayersConfig
 from nlsf.testing.graphs import star
 from nlsf.train.settings.models import MODELS
 from peers.spatial import C, F, small_graph
@@ -23,9 +23,15 @@ class Mean(nn.Module):
         return graph.matrix("row") @ self.lin(h)
 
 
+class Stack(Convolutions):
+    def __init__(self, config):
+        super().__init__(config, config.num_layers)
+        self.layers = self.for_each(Mean)
+
+
 def stack(num_layers, **fields):
     torch.manual_seed(0)
-    return Convolutions(PeerConfig(F, C, 5, **fields), num_layers, Mean).double()
+    return Stack(LayersConfig(F, C, 5, num_layers=num_layers, **fields)).double()
 
 
 def test_widths_go_from_features_to_outputs():
@@ -78,28 +84,3 @@ def test_the_data_decide_the_number_of_nodes(name):
 def test_other_models_do_not_ask_for_it():
     assert not MODELS["gcn"].of_one_graph
     assert not MODELS["att-node"].of_one_graph
-
-
-CASES = [
-    (name, key, value)
-    for name, peer in PEERS.items()
-    for key, values in peer.config.search.items()
-    for value in values
-]
-
-
-@pytest.mark.parametrize("name", PEERS)
-def test_there_is_something_to_search_and_nothing_twice(name):
-    search = PEERS[name].config.search
-    assert search
-    for key, values in search.items():
-        assert values, f"{key} has no choice"
-        assert len(set(values)) == len(values)
-
-
-@pytest.mark.parametrize(("name", "key", "value"), CASES)
-def test_a_choice_is_a_setting_that_a_run_accepts(name, key, value):
-    kind = MODELS[name]
-    assert kind.resolve({key: value})[key] == value
-    model = kind.build({key: value}, 4, 3, PEERS[name].levels[0], num_nodes=5)
-    assert getattr(model.config, key) == value

@@ -2,7 +2,8 @@ import numpy as np
 import torch
 
 from nlsf.peers import Neighbourhood
-from nlsf.peers.convolutions import GCN, GCNConfig
+from nlsf.peers.base import LayersConfig
+from nlsf.peers.convolutions import GCN
 from nlsf.testing.graphs import star
 
 
@@ -14,7 +15,7 @@ def test_a_layer_is_a_filter_of_the_normalised_adjacency():
     root = np.diag(A.sum(1) ** -0.5)
     values, vectors = np.linalg.eigh(root @ A @ root)
     torch.manual_seed(0)
-    model = GCN(GCNConfig(3, 2, 4)).double().eval()
+    model = GCN(LayersConfig(3, 2, 4)).double().eval()
     x = torch.randn(count, 3, dtype=torch.float64)
     P = torch.from_numpy(vectors * values @ vectors.T)
     first, last = model.lins

@@ -12,8 +12,9 @@ from nlsf.data.generators import block_model
 from nlsf.errors import ModelError
 from nlsf.peers import Neighbourhood
 from nlsf.peers.attention import GAT, GATConfig
-from nlsf.peers.controls import MLP, MLPConfig
-from nlsf.peers.convolutions import GIN, SAGE, GINConfig, SAGEConfig
+from nlsf.peers.base import LayersConfig, PeerConfig
+from nlsf.peers.controls import MLP
+from nlsf.peers.convolutions import GIN, SAGE, GINConfig
 from nlsf.peers.polynomials import (
     GPRGNN,
     BernNet,
@@ -172,7 +173,7 @@ def test_arma(graph, x):
 
 
 def test_sage(graph, x):
-    model = made(SAGE, SAGEConfig(F, C, 5))
+    model = made(SAGE, LayersConfig(F, C, 5))
     A = (torch.from_numpy(dense(graph)) > 0).to(F64)
     mean = A / A.sum(1, keepdim=True).clamp(min=1)
     h = (model.own[0](x) + mean @ model.near[0](x)).relu()
@@ -202,7 +203,7 @@ def test_gat_computes_what_pytorch_geometric_does(graph, x, monkeypatch):
 
 
 def test_an_mlp_does_not_see_the_graph(graph, x):
-    model = made(MLP, MLPConfig(F, C, 5))
+    model = made(MLP, PeerConfig(F, C, 5))
     empty = Neighbourhood(torch.zeros(2, 0, dtype=torch.int64), N, dtype=F64)
     assert torch.equal(model(x, graph), model(x, empty))
     h = model.scores.first(x).relu()

@@ -59,4 +59,4 @@ def test_an_exhausted_basis_goes_on_with_zeros():
 
 
 def test_it_is_for_one_graph():
-    assert PEERS["optbasisgnn"].levels == ("node",)
+    assert PEERS["optbasisgnn"].for_levels == ("node",)

@@ -6,9 +6,10 @@ from torch_geometric.nn import ChebConv, GATConv, GCNConv, GINConv, SAGEConv
 
 from nlsf.peers import Neighbourhood, attention
 from nlsf.peers.attention import GAT, GATConfig
-from nlsf.peers.convolutions import GCN, SAGE, GCNConfig, SAGEConfig
+from nlsf.peers.base import LayersConfig
+from nlsf.peers.convolutions import GCN, SAGE
 from nlsf.peers.polynomials import ChebNet, ChebNetConfig
-from nlsf.peers.residual_attention import GraphAttention, GTConfig
+from nlsf.peers.residual_attention import AttentionConfig, GraphAttention
 from nlsf.spectral import laplacian
 from nlsf.testing.graphs import path, star, torus
 
@@ -44,7 +45,7 @@ def copied(target, source):
 def test_gcn(graph, loops, weighted):
     edges, n, x = looped(graph, loops)
     weight = symmetric_weights(edges) if weighted else None
-    model, conv = GCN(GCNConfig(3, 2, num_layers=1)).to(F64).eval(), GCNConv(3, 2).to(F64)
+    model, conv = GCN(LayersConfig(3, 2, num_layers=1)).to(F64).eval(), GCNConv(3, 2).to(F64)
     copied(conv.lin.weight, model.lins[0].weight)
     copied(conv.bias, 0 * conv.bias)
     # A bias of ours goes through the graph, where that of PyTorch Geometric is added behind it.
@@ -72,7 +73,7 @@ def test_gat(graph, loops, many, monkeypatch):
 @every_loops
 def test_sage(graph, loops):
     edges, n, x = looped(graph, loops)
-    model = SAGE(SAGEConfig(3, 2, num_layers=1)).to(F64).eval()
+    model = SAGE(LayersConfig(3, 2, num_layers=1)).to(F64).eval()
     conv = SAGEConv(3, 2).to(F64)
     copied(conv.lin_l.weight, model.near[0].weight)
     copied(conv.lin_r.weight, model.own[0].weight)
@@ -119,6 +120,6 @@ def test_the_matrix_of_the_laplacian_is_that_of_this_package(graph, loops):
 @every_graph
 def test_a_loop_counts_once_in_a_transformer(graph):
     edges, _, x = looped(graph, [0, 3])
-    layer = GraphAttention(GTConfig(3, 2, 4, heads=2), separate=False).to(F64).eval()
+    layer = GraphAttention(AttentionConfig(3, 2, 4, heads=2), separate=False).to(F64).eval()
     h = torch.cat([x, x[:, :1]], dim=1)
     torch.testing.assert_close(layer(h, edges), layer(h, graph.edge_index))

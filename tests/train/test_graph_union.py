@@ -18,8 +18,8 @@ from train.small import given, graph_data, random
 
 F64 = torch.float64
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
-NAMES = [name for name, peer in PEERS.items() if "graph" in peer.levels]
-TOGETHER = [name for name in NAMES if PEERS[name].method.together]
+NAMES = [name for name, peer in PEERS.items() if "graph" in peer.for_levels]
+TOGETHER = [name for name in NAMES if PEERS[name].together]
 FEATURES, CLASSES = 3, 2
 # Graphs of other sizes in each row, so that two of the rows are padded.
 ROWS = torch.tensor([[9, 1, 7, 2, 6], [3, 1, 5, 4, 2], [10, 7, 8, 1, 7]])

@@ -13,7 +13,7 @@ from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.spectra import content_digest
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import Body, Peer, PeerConfig, Scores
+from nlsf.peers.base import DROPOUTS, Peer, PeerConfig, Scores, combined
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral import Spectrum, laplacian, partial_eigh
 from nlsf.spectral.sparse_signal import SparseSignal
@@ -36,13 +36,13 @@ class OptBasisGNNConfig(PeerConfig):
     search: ClassVar = {
         "K": (2, 4, 6, 8, 10, 12, 14, 16, 18, 20),
         "hidden_channels": (64,),
-        "input_dropout": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-        "dropout": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-        "basis_dropout": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+        "input_dropout": DROPOUTS,
+        "dropout": DROPOUTS,
+        "basis_dropout": DROPOUTS,
     }
 
 
-class OptBasisGNN(Body):
+class OptBasisGNN(Peer):
     r"""A polynomial in the basis that is orthonormal for its signal (Guo and Wei, ICML 2023).
 
     With :math:`h = \mathrm{ReLU}(X W_1 + b_1)_{:, c}`, channel by channel, and :math:`\hat P` the
@@ -59,11 +59,16 @@ class OptBasisGNN(Body):
     graph, not for a batch.
     """
 
+    name, title = "optbasisgnn", "OptBasisGNN"
+    formula = "Y = [sum_k alpha_kc v_k(P^, h_c)]_c W2 + b2, v_k orthonormal"
+    reference = "Guo and Wei, ICML 2023"
+    scaling = "O(K E d + N d^2)"
+    for_levels = ("node",)
+    preset: ClassVar = {"lr": 0.04, "psi_lr": 0.1, "weight_decay": 5e-3}
     config: OptBasisGNNConfig
 
     def __init__(self, config: OptBasisGNNConfig) -> None:
         super().__init__(config)
-        self.input_dropout = Dropout(config.input_dropout)
         self.first = FeatureLinear(config.in_channels, config.hidden_channels)
         self.basis_dropout = Dropout(config.basis_dropout)
         start = torch.zeros(config.K + 1, config.hidden_channels)
@@ -76,8 +81,7 @@ class OptBasisGNN(Body):
         """The scores."""
         h = self.basis_dropout(self.first(dropped(x, self.input_dropout)).relu())
         vectors = orthonormal_basis(graph.matrix("sym"), h, self.config.K)
-        y = sum(alpha * v for alpha, v in zip(self.coefficients, vectors, strict=True))
-        scores: Tensor = self.last(self.dropout(y))
+        scores: Tensor = self.last(self.dropout(combined(self.coefficients, vectors)))
         return scores
 
 
@@ -112,19 +116,6 @@ def _unit(h: Tensor, shortest: float) -> Tensor:
     return h * square.where(long, 1.0).rsqrt().where(long, 0.0)
 
 
-OPTBASISGNN_PEER = Peer(
-    "optbasisgnn",
-    "OptBasisGNN",
-    OptBasisGNN,
-    OptBasisGNNConfig,
-    formula="Y = [sum_k alpha_kc v_k(P^, h_c)]_c W2 + b2, v_k orthonormal",
-    reference="Guo and Wei, ICML 2023",
-    scaling="O(K E d + N d^2)",
-    levels=("node",),
-    training={"lr": 0.04, "psi_lr": 0.1, "weight_decay": 5e-3},
-)
-
-
 _MAX_NODES = 6_000
 _SCALE = 100.0
 """Stretches the eigenvalues, so that close ones have encodings that differ."""
@@ -155,9 +146,9 @@ class SpecformerConfig(PeerConfig):
         "num_heads": (1, 2, 4),
         "num_layers": (1, 2),
         "hidden_channels": (32,),
-        "dropout": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-        "transformer_dropout": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
-        "filter_dropout": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
+        "dropout": DROPOUTS,
+        "transformer_dropout": DROPOUTS[:6],
+        "filter_dropout": DROPOUTS[:6],
     }
 
     def __post_init__(self) -> None:
@@ -168,7 +159,7 @@ class SpecformerConfig(PeerConfig):
             )
 
 
-class Specformer(Body):
+class Specformer(Peer):
     r"""Filters whose gains a transformer reads off the whole spectrum (Bo et al., ICLR 2023).
 
     .. math::
@@ -182,6 +173,12 @@ class Specformer(Body):
     eigenpairs, so the graph may have at most 6,000 nodes.
     """
 
+    name, title = "specformer", "Specformer"
+    formula = "H' = w_0 H + sum_m w_m V diag(Transformer(lam)_m) V^T H"
+    reference = "Bo, Shi, Wang, Liao, ICLR 2023"
+    scaling = "O(N^2 d) and N^3 once"
+    for_levels = ("node",)
+    preset: ClassVar = {"psi_lr": 1e-3}
     config: SpecformerConfig
     together = False
 
@@ -203,7 +200,7 @@ class Specformer(Body):
         values = spectrum.eigenspace_frequencies.to(V.dtype)
         gains = self.coefficients(values, spectrum.multiplicities.to(V.dtype))
         gains = gains[:, spectrum.eigenspaces].unsqueeze(-1)
-        h: Tensor = self.scores_dropout(self.scores(x))
+        h: Tensor = self.scores_dropout(self.scores(dropped(x, self.input_dropout)))
         for weight, dropout in zip(self.weights, self.dropouts, strict=True):
             # All heads side by side are one product.
             heads = (V @ (gains * (V.T @ h)).movedim(0, 1).flatten(1)).unflatten(
@@ -285,16 +282,3 @@ def spectrum_of(graph: Neighbourhood) -> Spectrum:
             return partial_eigh(laplacian(edges, weights, size, "sym")).to(dtype=graph.dtype)
 
     return _spectra.get(key, compute)
-
-
-SPECFORMER_PEER = Peer(
-    "specformer",
-    "Specformer",
-    Specformer,
-    SpecformerConfig,
-    formula="H' = w_0 H + sum_m w_m V diag(Transformer(lam)_m) V^T H",
-    reference="Bo, Shi, Wang, Liao, ICLR 2023",
-    scaling="O(N^2 d) and N^3 once",
-    levels=("node",),
-    training={"psi_lr": 1e-3},
-)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, Head, dropped
-from nlsf.peers.base import DROPOUTS, WIDTHS, Body, NodeRowsConfig, Peer, rows_of
+from nlsf.peers.base import DROPOUTS, NodeRowsConfig, Peer, PeerConfig, rows_of
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.sparse_signal import SparseSignal
 
@@ -28,7 +28,7 @@ class LINKConfig(NodeRowsConfig):
     search: ClassVar = {"input_dropout": DROPOUTS}
 
 
-class LINK(Body):
+class LINK(Peer):
     r"""Who the neighbours are, and nothing else (Zheleva and Getoor, WWW 2009).
 
     .. math::
@@ -38,11 +38,15 @@ class LINK(Body):
     not looked at.
     """
 
+    name, title = "link", "LINK"
+    formula = "Y = A W"
+    reference = "Zheleva and Getoor, WWW 2009"
+    scaling = "O(E c)"
+    for_levels = ("node",)
     config: LINKConfig
 
     def __init__(self, config: LINKConfig) -> None:
         super().__init__(config)
-        self.input_dropout = Dropout(config.input_dropout)
         self.lin = FeatureLinear(config.num_nodes, config.out_channels)
 
     def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
@@ -50,18 +54,6 @@ class LINK(Body):
         del x
         scores: Tensor = self.lin(dropped(rows_of(graph, self.config), self.input_dropout))
         return scores
-
-
-LINK_PEER = Peer(
-    "link",
-    "LINK",
-    LINK,
-    LINKConfig,
-    formula="Y = A W",
-    reference="Zheleva and Getoor, WWW 2009",
-    scaling="O(E c)",
-    levels=("node",),
-)
 
 
 @dataclass(frozen=True)
@@ -81,7 +73,7 @@ class LINKXConfig(NodeRowsConfig):
     }
 
 
-class LINKX(Body):
+class LINKX(Peer):
     r"""Separate networks for edges and features (Lim et al., NeurIPS 2021).
 
     .. math::
@@ -92,12 +84,16 @@ class LINKX(Body):
     belong to one graph.
     """
 
+    name, title = "linkx", "LINKX"
+    formula = "Y = MLP(s(W [A W1; X W2] + A W1 + X W2))"
+    reference = "Lim et al., NeurIPS 2021"
+    scaling = "O(E d + N d^2)"
+    for_levels = ("node",)
     config: LINKXConfig
 
     def __init__(self, config: LINKXConfig) -> None:
         super().__init__(config)
         width = config.hidden_channels
-        self.input_dropout = Dropout(config.input_dropout)
         self.of_edges = FeatureLinear(config.num_nodes, width)
         self.of_features = FeatureLinear(config.in_channels, width)
         self.mix_edges = nn.Linear(width, width)
@@ -113,18 +109,6 @@ class LINKX(Body):
         both = self.mix_edges(a) + self.mix_features(h) + a + h
         scores: Tensor = self.last(self.dropout(both.relu()))
         return scores
-
-
-LINKX_PEER = Peer(
-    "linkx",
-    "LINKX",
-    LINKX,
-    LINKXConfig,
-    formula="Y = MLP(s(W [A W1; X W2] + A W1 + X W2))",
-    reference="Lim et al., NeurIPS 2021",
-    scaling="O(E d + N d^2)",
-    levels=("node",),
-)
 
 
 @dataclass(frozen=True)
@@ -148,8 +132,7 @@ class GloGNNConfig(NodeRowsConfig):
     num_layers: int = 3
 
     search: ClassVar = {
-        "hidden_channels": WIDTHS,
-        "dropout": DROPOUTS,
+        **PeerConfig.search,
         "alpha": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
         "beta1": (0.0, 1.0, 10.0),
         "beta2": (0.1, 1.0, 10.0, 100.0, 1000.0),
@@ -166,7 +149,7 @@ class GloGNNConfig(NodeRowsConfig):
             )
 
 
-class GloGNN(Body):
+class GloGNN(Peer):
     r"""Coefficients between all nodes, in closed form (Li et al., ICML 2022).
 
     .. math::
@@ -187,12 +170,18 @@ class GloGNN(Body):
     :math:`\tilde D^{-1} (A + I)` in the place of :math:`\tilde P`.
     """
 
+    name, title = "glognn", "GloGNN"
+    formula = (
+        "H' = (1 - g) Z H + g H0, Z = argmin |H - H'|^2 + b1 |Z|^2 + b2 |Z - sum_k l_k P~^k|^2"
+    )
+    reference = "Li et al., ICML 2022"
+    scaling = "O(E d + L K E c + N d^2), L layers, c classes"
+    for_levels = ("node",)
     config: GloGNNConfig
 
     def __init__(self, config: GloGNNConfig) -> None:
         super().__init__(config)
         width = config.hidden_channels
-        self.input_dropout = Dropout(config.input_dropout)
         self.of_features = FeatureLinear(config.in_channels, width)
         self.of_edges = FeatureLinear(config.num_nodes, width)
         self.dropout = Dropout(config.dropout)
@@ -222,15 +211,3 @@ class GloGNN(Body):
         right = c * (h - self.config.gamma * start) @ gram + b2 * near
         mixed: Tensor = right @ torch.linalg.inv(small)
         return mixed
-
-
-GLOGNN_PEER = Peer(
-    "glognn",
-    "GloGNN",
-    GloGNN,
-    GloGNNConfig,
-    formula="H' = (1 - g) Z H + g H0, Z = argmin |H - H'|^2 + b1 |Z|^2 + b2 |Z - sum_k l_k P~^k|^2",
-    reference="Li et al., ICML 2022",
-    scaling="O(E d + L K E c + N d^2), L layers, c classes",
-    levels=("node",),
-)

@@ -15,7 +15,7 @@ from torch_geometric.nn import GATConv
 
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import DROPOUTS, LAYERS, WIDTHS, Body, Convolutions, Peer, PeerConfig
+from nlsf.peers.base import WIDTHS, Convolutions, LayersConfig, Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.sparse_signal import Pattern, SparseSignal, inner_products, sparse_product
 
@@ -132,10 +132,10 @@ class GATConfig(PeerConfig):
     heads: int = 8
     slope: float = 0.2
 
-    search: ClassVar = {"heads": (1, 4, 8), "hidden_channels": WIDTHS, "dropout": DROPOUTS}
+    search: ClassVar = {"heads": (1, 4, 8), **PeerConfig.search}
 
 
-class GAT(Body):
+class GAT(Peer):
     r"""Graph attention network (Velickovic et al., ICLR 2018), two layers.
 
     .. math::
@@ -148,14 +148,17 @@ class GAT(Body):
     may be sparse. Scores have no dropout, and the weights of edges play no role.
     """
 
-    together = False
+    name, title = "gat", "GAT"
+    formula = "h_i' = sum_j alpha_ij W h_j"
+    reference = "Velickovic et al., ICLR 2018"
+    scaling = "O(E d + N d^2)"
     config: GATConfig
+    together = False
 
     def __init__(self, config: GATConfig) -> None:
         super().__init__(config)
         each = max(config.hidden_channels // config.heads, 1)
         width = each * config.heads
-        self.input_dropout = Dropout(config.input_dropout)
         self.encoder = FeatureLinear(config.in_channels, width, bias=False)
         nn.init.xavier_uniform_(self.encoder.weight)
         self.first = GATConv(width, each, heads=config.heads, negative_slope=config.slope)
@@ -181,17 +184,6 @@ def _attended(conv: GATConv, h: Tensor, graph: Neighbourhood) -> Tensor:
     return out
 
 
-GAT_PEER = Peer(
-    "gat",
-    "GAT",
-    GAT,
-    GATConfig,
-    formula="h_i' = sum_j alpha_ij W h_j",
-    reference="Velickovic et al., ICLR 2018",
-    scaling="O(E d + N d^2)",
-)
-
-
 @dataclass(frozen=True)
 class FAGCNConfig(PeerConfig):
     """Settings of `FAGCN`.
@@ -212,7 +204,7 @@ class FAGCNConfig(PeerConfig):
     }
 
 
-class FAGCN(Body):
+class FAGCN(Peer):
     r"""Frequency adaptation network (Bo et al., AAAI 2021).
 
     .. math::
@@ -225,13 +217,16 @@ class FAGCN(Body):
     the features, on :math:`h^{(0)}`, and on the weights of the edges.
     """
 
-    together = False
+    name, title = "fagcn", "FAGCN"
+    formula = "h_i' = eps h_i0 + sum_j tanh(g^T [h_i | h_j]) / sqrt(d_i d_j) h_j"
+    reference = "Bo, Wang, Shi, Shen, AAAI 2021"
+    scaling = "O(K E d + N d^2), K rounds"
     config: FAGCNConfig
+    together = False
 
     def __init__(self, config: FAGCNConfig) -> None:
         super().__init__(config)
         d, rounds = config.hidden_channels, range(config.num_layers)
-        self.input_dropout = Dropout(config.input_dropout)
         self.encoder = FeatureLinear(config.in_channels, d)
         self.dropout = Dropout(config.dropout)
         # The parts of g that meet h_i and h_j; a bias counts once.
@@ -254,30 +249,6 @@ class FAGCN(Body):
             h = self.config.eps * first + edge_sum(dropout(scores * norm), h, graph)
         y: Tensor = self.last(h)
         return y
-
-
-FAGCN_PEER = Peer(
-    "fagcn",
-    "FAGCN",
-    FAGCN,
-    FAGCNConfig,
-    formula="h_i' = eps h_i0 + sum_j tanh(g^T [h_i | h_j]) / sqrt(d_i d_j) h_j",
-    reference="Bo, Wang, Shi, Shen, AAAI 2021",
-    scaling="O(K E d + N d^2), K rounds",
-)
-
-
-@dataclass(frozen=True)
-class GBKGNNConfig(PeerConfig):
-    """Settings of `GBKGNN`.
-
-    Attributes:
-        num_layers: how many convolutions.
-    """
-
-    num_layers: int = 2
-
-    search: ClassVar = {"hidden_channels": WIDTHS, "dropout": DROPOUTS, "num_layers": LAYERS}
 
 
 class GBKLayer(nn.Module):
@@ -323,19 +294,13 @@ class GBKGNN(Convolutions):
     and for even widths the two kernels side by side, each of half the width.
     """
 
+    name, title = "gbkgnn", "GBK-GNN"
+    formula = "h_i' = s(W_f h_i + mean_j (a_ij W_s h_j + (1 - a_ij) W_d h_j))"
+    reference = "Du et al., WWW 2022"
+    scaling = "O(E d + N d^2)"
+    config: LayersConfig
     together = False
-    config: GBKGNNConfig
 
-    def __init__(self, config: GBKGNNConfig) -> None:
-        super().__init__(config, config.num_layers, GBKLayer)
-
-
-GBKGNN_PEER = Peer(
-    "gbkgnn",
-    "GBK-GNN",
-    GBKGNN,
-    GBKGNNConfig,
-    formula="h_i' = s(W_f h_i + mean_j (a_ij W_s h_j + (1 - a_ij) W_d h_j))",
-    reference="Du et al., WWW 2022",
-    scaling="O(E d + N d^2)",
-)
+    def __init__(self, config: LayersConfig) -> None:
+        super().__init__(config, config.num_layers)
+        self.layers = self.for_each(GBKLayer)

@@ -1,16 +1,17 @@
 """What peers share: `Peer`, its settings and model, and the parts that several are made of.
 
-A method that is trained is a `Body`, and `PeerModel` the model around it. A method without epochs
+A method that is trained is a `Peer`, and `PeerModel` the model around it. A method without epochs
 is a `Solver`, and `Solved` its model.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -53,62 +54,72 @@ class PeerConfig:
     dropout: float = 0.5
     readout: ReadoutName = "mean"
 
-    search: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    search: ClassVar[Mapping[str, Sequence[Any]]] = {"hidden_channels": WIDTHS, "dropout": DROPOUTS}
     """The values that the method's own paper, or the NLSF paper, searches."""
 
 
-class Body(nn.Module, ABC):
-    """A method: from features and a graph to one vector a node.
-
-    A subclass takes its config and implements ``forward(x, graph)``, (N, in_channels) to
-    (N, out_channels). Parameters inside of an attribute called ``coefficients`` are those of the
-    filter, and train with the learning rate of Psi.
+@dataclass(frozen=True)
+class LayersConfig(PeerConfig):
+    """Settings of methods that are a number of convolutions.
 
     Attributes:
+        num_layers: how many.
+    """
+
+    num_layers: int = 2
+
+    search: ClassVar = {**PeerConfig.search, "num_layers": LAYERS}
+
+
+class Peer(nn.Module, ABC):
+    """A method that ``--model`` can name: from features and a graph to one vector a node.
+
+    A subclass says what it is, annotates ``config`` with the class of its settings, and implements
+    ``forward(x, graph)``, (N, in_channels) to (N, out_channels). Parameters inside of an attribute
+    called ``coefficients`` are those of the filter, and train with the learning rate of Psi.
+
+    Attributes:
+        name: what ``--model`` says.
+        title: as in papers.
+        formula: one layer, in one line.
+        reference: authors, venue, year.
+        scaling: what an epoch costs, in nodes N, edges E, channels d.
+        for_levels: ``"node"``, ``"graph"``, or both.
+        preset: settings of the training that its paper uses, where they are not the usual ones.
         together: whether `torch.func.vmap` can compute many of them at once; PyTorch Geometric's
             message passing cannot be asked to. Such a method reads the matrices of the graph, but
             not its edges, which differ in number from one model's graphs to another's.
         pools: whether it makes graphs of nodes itself: then ``forward(x, graph, batch)`` gives
             (G, out_channels), and no readout follows.
+        config: its settings.
+        input_dropout: acts on the features, before everything else.
     """
 
+    name: ClassVar[str]
+    title: ClassVar[str]
+    formula: ClassVar[str]
+    reference: ClassVar[str]
+    scaling: ClassVar[str]
+    for_levels: ClassVar[tuple[str, ...]] = ("node", "graph")
+    preset: ClassVar[Mapping[str, Any]] = {}
     together: ClassVar[bool] = True
     pools: ClassVar[bool] = False
+    config: PeerConfig
 
     def __init__(self, config: PeerConfig) -> None:
         super().__init__()
         self.config = config
+        self.input_dropout = Dropout(config.input_dropout)
+
+    @classmethod
+    def settings(cls) -> type[PeerConfig]:
+        """The class of its settings."""
+        found: type[PeerConfig] = get_type_hints(cls)["config"]
+        return found
 
     @abstractmethod
     def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """The outputs (N, out_channels)."""
-
-
-@dataclass(frozen=True)
-class Peer:
-    """A method that ``--model`` can name.
-
-    Attributes:
-        name: that name.
-        title: as in papers.
-        method: its class.
-        config: its settings.
-        formula: one layer, in one line.
-        reference: authors, venue, year.
-        scaling: what an epoch costs, in nodes N, edges E, channels d.
-        levels: ``"node"``, ``"graph"``, or both.
-        training: settings of the training that its paper uses, where they are not the usual ones.
-    """
-
-    name: str
-    title: str
-    method: type[Body]
-    config: type[PeerConfig]
-    formula: str
-    reference: str
-    scaling: str
-    levels: tuple[str, ...] = ("node", "graph")
-    training: Mapping[str, Any] = field(default_factory=dict)
 
 
 class PeerModel(nn.Module):
@@ -125,7 +136,7 @@ class PeerModel(nn.Module):
     """
 
     def __init__(
-        self, method: type[Body], config: PeerConfig, level: Literal["node", "graph"] = "node"
+        self, method: type[Peer], config: PeerConfig, level: Literal["node", "graph"] = "node"
     ) -> None:
         super().__init__()
         if level not in ("node", "graph"):
@@ -178,53 +189,91 @@ class PeerModel(nn.Module):
 
 
 class Scores(nn.Module):
-    """Features to class scores, node by node: dropout, linear, ReLU, dropout, linear.
-
-    Methods that decouple features from propagation filter what comes out.
+    """Features to class scores, node by node: linear, ReLU, dropout, linear.
 
     Args:
-        config: gives the widths and the dropouts.
+        config: gives the widths and the dropout.
     """
 
     def __init__(self, config: PeerConfig) -> None:
         super().__init__()
-        self.input_dropout = Dropout(config.input_dropout)
         self.first = FeatureLinear(config.in_channels, config.hidden_channels)
         self.dropout = Dropout(config.dropout)
         self.last = nn.Linear(config.hidden_channels, config.out_channels)
 
     def forward(self, x: Tensor | SparseSignal) -> Tensor:
         """The scores (N, out_channels)."""
-        h = self.first(dropped(x, self.input_dropout)).relu()
-        scores: Tensor = self.last(self.dropout(h))
+        scores: Tensor = self.last(self.dropout(self.first(x).relu()))
         return scores
 
 
-class Convolutions(Body):
+class FilteredScores(Peer):
+    """Scores of each node by itself, and then a filter: features and propagation are decoupled."""
+
+    def __init__(self, config: PeerConfig) -> None:
+        super().__init__(config)
+        self.scores = Scores(config)
+
+    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """The filtered scores."""
+        return self.filtered(self.scores(dropped(x, self.input_dropout)), graph)
+
+    @abstractmethod
+    def filtered(self, h: Tensor, graph: Neighbourhood) -> Tensor:
+        """The filter of scores (N, out_channels)."""
+
+
+def combined(weights: Tensor, terms: Iterable[Tensor]) -> Tensor:
+    """The sum of terms (N, d), each times its weight (K,) or its weights (K, d)."""
+    weighted = (w * term for w, term in zip(weights, terms, strict=True))
+    total: Tensor = reduce(torch.add, weighted)
+    return total
+
+
+def powers(P: SparseSignal, h: Tensor, K: int) -> Iterator[Tensor]:
+    """h, P h, ..., P^K h."""
+    yield h
+    for _ in range(K):
+        h = P @ h
+        yield h
+
+
+class Convolutions(Peer):
     """Layers of the signal and the graph, with ReLU and dropout between them.
+
+    A subclass makes its parameters by `for_each`, under the name ``layers`` if they are modules
+    that take a signal and a graph; otherwise it says in `layer` what one computes.
 
     Args:
         config: the settings.
         num_layers: how many.
-        layer: makes one, from its widths of input and output; it is called as ``layer(h, graph)``,
-            where the first one's input may be sparse.
+
+    Attributes:
+        widths: input and output of every layer.
     """
 
-    def __init__(
-        self, config: PeerConfig, num_layers: int, layer: Callable[[int, int], nn.Module]
-    ) -> None:
+    layers: nn.ModuleList
+
+    def __init__(self, config: PeerConfig, num_layers: int) -> None:
         super().__init__(config)
         inner = [config.hidden_channels] * (num_layers - 1)
-        sizes = [config.in_channels, *inner, config.out_channels]
-        self.input_dropout = Dropout(config.input_dropout)
-        self.layers = nn.ModuleList(layer(a, b) for a, b in pairwise(sizes))
+        self.widths = list(pairwise([config.in_channels, *inner, config.out_channels]))
         self.dropouts = nn.ModuleList(Dropout(config.dropout) for _ in inner)
+
+    def for_each(self, make: Callable[[int, int], nn.Module]) -> nn.ModuleList:
+        """What this makes of the widths of every layer."""
+        return nn.ModuleList(make(a, b) for a, b in self.widths)
+
+    def layer(self, i: int, h: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """Layer i, from 0; the input of the first may be sparse."""
+        out: Tensor = self.layers[i](h, graph)
+        return out
 
     def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """All layers."""
-        h: Tensor = self.layers[0](dropped(x, self.input_dropout), graph)
-        for layer, dropout in zip(self.layers[1:], self.dropouts, strict=True):
-            h = layer(dropout(h.relu()), graph)
+        h = self.layer(0, dropped(x, self.input_dropout), graph)
+        for i, dropout in enumerate(self.dropouts, start=1):
+            h = self.layer(i, dropout(h.relu()), graph)
         return h
 
 

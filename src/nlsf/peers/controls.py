@@ -17,11 +17,10 @@ from nlsf.nn.networks import FeatureLinear, dropped
 from nlsf.peers.base import (
     DROPOUTS,
     WIDTHS,
-    Body,
+    FilteredScores,
     NodeRowsConfig,
     Peer,
     PeerConfig,
-    Scores,
     Solver,
     SolverConfig,
     rows_of,
@@ -30,14 +29,7 @@ from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.sparse_signal import SparseSignal
 
 
-@dataclass(frozen=True)
-class MLPConfig(PeerConfig):
-    """Settings of `MLP`."""
-
-    search: ClassVar = {"hidden_channels": WIDTHS, "dropout": DROPOUTS}
-
-
-class MLP(Body):
+class MLP(FilteredScores):
     r"""Two linear layers, node by node, which never look at an edge.
 
     .. math::
@@ -47,28 +39,15 @@ class MLP(Body):
     graph.
     """
 
-    config: MLPConfig
+    name, title = "mlp", "MLP"
+    formula = "Y = s(X W1) W2"
+    reference = "control without a graph"
+    scaling = "O(N d^2)"
 
-    def __init__(self, config: MLPConfig) -> None:
-        super().__init__(config)
-        self.scores = Scores(config)
-
-    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """The scores."""
+    def filtered(self, h: Tensor, graph: Neighbourhood) -> Tensor:
+        """The scores as they are."""
         del graph
-        scores: Tensor = self.scores(x)
-        return scores
-
-
-MLP_PEER = Peer(
-    "mlp",
-    "MLP",
-    MLP,
-    MLPConfig,
-    formula="Y = s(X W1) W2",
-    reference="control without a graph",
-    scaling="O(N d^2)",
-)
+        return h
 
 
 @dataclass(frozen=True)
@@ -109,7 +88,7 @@ class ResidualLayer(nn.Module):
         return y
 
 
-class ResNet(Body):
+class ResNet(Peer):
     r"""A residual network on the features alone (Platonov et al., ICLR 2023).
 
     .. math::
@@ -121,12 +100,15 @@ class ResNet(Body):
     makes it their control.
     """
 
+    name, title = "resnet", "ResNet"
+    formula = "H' = H + s(LN(H) W1) W2"
+    reference = "Platonov et al., ICLR 2023"
+    scaling = "O(N d^2)"
     config: ResNetConfig
 
     def __init__(self, config: ResNetConfig) -> None:
         super().__init__(config)
         width = config.hidden_channels
-        self.input_dropout = Dropout(config.input_dropout)
         self.first = FeatureLinear(config.in_channels, width)
         self.dropout = Dropout(config.dropout)
         self.layers = nn.ModuleList(
@@ -151,17 +133,6 @@ class ResNet(Body):
         return h
 
 
-RESNET_PEER = Peer(
-    "resnet",
-    "ResNet",
-    ResNet,
-    ResNetConfig,
-    formula="H' = H + s(LN(H) W1) W2",
-    reference="Platonov et al., ICLR 2023",
-    scaling="O(N d^2)",
-)
-
-
 @dataclass(frozen=True)
 class ResNetSGCConfig(ResNetConfig):
     """Settings of `ResNetSGC`.
@@ -183,6 +154,10 @@ class ResNetSGC(ResNet):
         \tilde P = \tilde D^{-1/2} (A + I) \tilde D^{-1/2}
     """
 
+    name, title = "resnet-sgc", "ResNet+SGC"
+    formula = "H0 = s([X, P~^K X] W), then ResNet"
+    reference = "Platonov et al., ICLR 2023"
+    scaling = "O(K E d + N d^2)"
     config: ResNetSGCConfig
 
     def __init__(self, config: ResNetSGCConfig) -> None:
@@ -197,17 +172,6 @@ class ResNetSGC(ResNet):
             smooth = P @ smooth
         h: Tensor = self.first(x) + smooth
         return h
-
-
-RESNET_SGC_PEER = Peer(
-    "resnet-sgc",
-    "ResNet+SGC",
-    ResNetSGC,
-    ResNetSGCConfig,
-    formula="H0 = s([X, P~^K X] W), then ResNet",
-    reference="Platonov et al., ICLR 2023",
-    scaling="O(K E d + N d^2)",
-)
 
 
 @dataclass(frozen=True)
@@ -226,6 +190,11 @@ class ResNetAdj(ResNet):
     Every node is a feature, so that the weights belong to one graph.
     """
 
+    name, title = "resnet-adj", "ResNet+adj"
+    formula = "H0 = s([X, A] W), then ResNet"
+    reference = "Platonov et al., ICLR 2023"
+    scaling = "O(E d + N d^2)"
+    for_levels = ("node",)
     config: ResNetAdjConfig
 
     def __init__(self, config: ResNetAdjConfig) -> None:
@@ -236,18 +205,6 @@ class ResNetAdj(ResNet):
         """The linear map of features and edges."""
         h: Tensor = self.first(x) + self.of_edges(rows_of(graph, self.config))
         return h
-
-
-RESNET_ADJ_PEER = Peer(
-    "resnet-adj",
-    "ResNet+adj",
-    ResNetAdj,
-    ResNetAdjConfig,
-    formula="H0 = s([X, A] W), then ResNet",
-    reference="Platonov et al., ICLR 2023",
-    scaling="O(E d + N d^2)",
-    levels=("node",),
-)
 
 
 def majority(dataset: Dataset, lesson: Lesson, settings: SolverConfig, seed: int) -> Tensor:
@@ -273,7 +230,7 @@ def majority(dataset: Dataset, lesson: Lesson, settings: SolverConfig, seed: int
     return row.repeat(dataset.num_examples, 1)
 
 
-MAJORITY_SOLVER = Solver(
+MAJORITY = Solver(
     "majority",
     "control: the most frequent training class, or the mean target",
     ("node", "graph", "signal"),

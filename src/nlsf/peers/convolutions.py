@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -12,25 +12,12 @@ from torch import Tensor, nn
 from nlsf.nn.batch_norm import NodeBatchNorm
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import DROPOUTS, LAYERS, WIDTHS, Body, Peer, PeerConfig
+from nlsf.peers.base import Convolutions, LayersConfig, Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.sparse_signal import SparseSignal
 
 
-@dataclass(frozen=True)
-class GCNConfig(PeerConfig):
-    """Settings of `GCN`.
-
-    Attributes:
-        num_layers: how many convolutions.
-    """
-
-    num_layers: int = 2
-
-    search: ClassVar = {"hidden_channels": WIDTHS, "dropout": DROPOUTS, "num_layers": LAYERS}
-
-
-class GCN(Body):
+class GCN(Convolutions):
     r"""Graph convolutional network (Kipf and Welling, ICLR 2017).
 
     .. math::
@@ -39,50 +26,23 @@ class GCN(Body):
     One sparse product a layer; there is no :math:`\sigma` after the last one.
     """
 
-    config: GCNConfig
+    name, title = "gcn", "GCN"
+    formula = "H' = s(D~^-1/2 (A + I) D~^-1/2 H W)"
+    reference = "Kipf and Welling, ICLR 2017"
+    scaling = "O(E d + N d^2)"
+    config: LayersConfig
 
-    def __init__(self, config: GCNConfig) -> None:
-        super().__init__(config)
-        inner = [config.hidden_channels] * (config.num_layers - 1)
-        sizes = [config.in_channels, *inner, config.out_channels]
-        self.input_dropout = Dropout(config.input_dropout)
-        self.lins = nn.ModuleList(FeatureLinear(a, b) for a, b in pairwise(sizes))
-        self.dropouts = nn.ModuleList(Dropout(config.dropout) for _ in inner)
+    def __init__(self, config: LayersConfig) -> None:
+        super().__init__(config, config.num_layers)
+        self.lins = self.for_each(FeatureLinear)
 
-    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """All layers."""
-        A = graph.matrix("gcn")
-        h: Tensor = A @ self.lins[0](dropped(x, self.input_dropout))
-        for lin, dropout in zip(self.lins[1:], self.dropouts, strict=True):
-            h = A @ lin(dropout(h.relu()))
-        return h
+    def layer(self, i: int, h: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """One convolution."""
+        out: Tensor = graph.matrix("gcn") @ self.lins[i](h)
+        return out
 
 
-GCN_PEER = Peer(
-    "gcn",
-    "GCN",
-    GCN,
-    GCNConfig,
-    formula="H' = s(D~^-1/2 (A + I) D~^-1/2 H W)",
-    reference="Kipf and Welling, ICLR 2017",
-    scaling="O(E d + N d^2)",
-)
-
-
-@dataclass(frozen=True)
-class SAGEConfig(PeerConfig):
-    """Settings of `SAGE`.
-
-    Attributes:
-        num_layers: how many convolutions.
-    """
-
-    num_layers: int = 2
-
-    search: ClassVar = {"hidden_channels": WIDTHS, "dropout": DROPOUTS, "num_layers": LAYERS}
-
-
-class SAGE(Body):
+class SAGE(Convolutions):
     r"""GraphSAGE with the mean aggregator (Hamilton, Ying, Leskovec, NeurIPS 2017).
 
     .. math::
@@ -92,37 +52,21 @@ class SAGE(Body):
     :math:`\sigma` after the last layer.
     """
 
-    config: SAGEConfig
+    name, title = "sage", "GraphSAGE"
+    formula = "H' = s(H W1 + D^-1 A H W2)"
+    reference = "Hamilton, Ying, Leskovec, NeurIPS 2017"
+    scaling = "O(E d + N d^2)"
+    config: LayersConfig
 
-    def __init__(self, config: SAGEConfig) -> None:
-        super().__init__(config)
-        inner = [config.hidden_channels] * (config.num_layers - 1)
-        sizes = [config.in_channels, *inner, config.out_channels]
-        self.input_dropout = Dropout(config.input_dropout)
-        self.own = nn.ModuleList(FeatureLinear(a, b) for a, b in pairwise(sizes))
-        self.near = nn.ModuleList(FeatureLinear(a, b, bias=False) for a, b in pairwise(sizes))
-        self.dropouts = nn.ModuleList(Dropout(config.dropout) for _ in inner)
+    def __init__(self, config: LayersConfig) -> None:
+        super().__init__(config, config.num_layers)
+        self.own = self.for_each(FeatureLinear)
+        self.near = self.for_each(partial(FeatureLinear, bias=False))
 
-    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """All layers."""
-        mean = graph.matrix("row")
-        x = dropped(x, self.input_dropout)
-        h: Tensor = self.own[0](x) + mean @ self.near[0](x)
-        for own, near, dropout in zip(self.own[1:], self.near[1:], self.dropouts, strict=True):
-            h = dropout(h.relu())
-            h = own(h) + mean @ near(h)
-        return h
-
-
-SAGE_PEER = Peer(
-    "sage",
-    "GraphSAGE",
-    SAGE,
-    SAGEConfig,
-    formula="H' = s(H W1 + D^-1 A H W2)",
-    reference="Hamilton, Ying, Leskovec, NeurIPS 2017",
-    scaling="O(E d + N d^2)",
-)
+    def layer(self, i: int, h: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """One convolution."""
+        out: Tensor = self.own[i](h) + graph.matrix("row") @ self.near[i](h)
+        return out
 
 
 @dataclass(frozen=True)
@@ -142,7 +86,7 @@ class GINConfig(PeerConfig):
     }
 
 
-class GIN(Body):
+class GIN(Peer):
     r"""Graph isomorphism network (Xu et al., ICLR 2019).
 
     .. math::
@@ -153,12 +97,15 @@ class GIN(Body):
     first linear map stands before the sum, which commutes with it, so that features may be sparse.
     """
 
+    name, title = "gin", "GIN"
+    formula = "H' = MLP((1 + e) H + A H)"
+    reference = "Xu, Hu, Leskovec, Jegelka, ICLR 2019"
+    scaling = "O(E d + N d^2)"
     config: GINConfig
 
     def __init__(self, config: GINConfig) -> None:
         super().__init__(config)
         d = config.hidden_channels
-        self.input_dropout = Dropout(config.input_dropout)
         widths = [config.in_channels, *[d] * (config.num_layers - 1)]
         self.first = nn.ModuleList(FeatureLinear(width, d, bias=False) for width in widths)
         self.norms = nn.ModuleList(NodeBatchNorm(d) for _ in widths)
@@ -178,14 +125,3 @@ class GIN(Body):
             h = second(z.relu()).relu()
         y: Tensor = self.last(self.dropout(h))
         return y
-
-
-GIN_PEER = Peer(
-    "gin",
-    "GIN",
-    GIN,
-    GINConfig,
-    formula="H' = MLP((1 + e) H + A H)",
-    reference="Xu, Hu, Leskovec, Jegelka, ICLR 2019",
-    scaling="O(E d + N d^2)",
-)

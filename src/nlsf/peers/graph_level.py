@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from torch_geometric.utils import to_dense_batch
 
 from nlsf.errors import ModelError
-from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.pooling import Readout
-from nlsf.peers.base import DROPOUTS, Body, Peer, PeerConfig
+from nlsf.peers.base import DROPOUTS, Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.sparse_signal import SparseSignal
 
@@ -91,7 +90,7 @@ class Level(nn.Module):
         return h, shares
 
 
-class DiffPool(Body):
+class DiffPool(Peer):
     r"""Hierarchical pooling that is learned (Ying et al., NeurIPS 2018).
 
     .. math::
@@ -104,6 +103,11 @@ class DiffPool(Body):
     do not show in the loss that is reported. Nothing of the size n x n is built.
     """
 
+    name, title = "diffpool", "DiffPool"
+    formula = "X' = S^T GNN(A, X), A' = S^T A S, S = softmax(GNN'(A, X))"
+    reference = "Ying et al., NeurIPS 2018"
+    scaling = "O(E (d + C) + N (d + C)^2), C clusters, each graph as large as its batch's largest"
+    for_levels = ("graph",)
     config: DiffPoolConfig
     together = False
     pools = True
@@ -112,7 +116,6 @@ class DiffPool(Body):
         super().__init__(config)
         width = config.hidden_channels
         widths = [config.in_channels] + [width] * (len(config.clusters) - 1)
-        self.input_dropout = Dropout(config.input_dropout)
         self.levels = nn.ModuleList(
             Level(d, width, count) for d, count in zip(widths, config.clusters, strict=True)
         )
@@ -191,15 +194,3 @@ class _WithLoss(torch.autograd.Function):
     def backward(ctx: Any, *grads: Any) -> tuple[Tensor, Tensor]:
         (one,) = ctx.saved_tensors
         return grads[0], one
-
-
-DIFFPOOL_PEER = Peer(
-    "diffpool",
-    "DiffPool",
-    DiffPool,
-    DiffPoolConfig,
-    formula="X' = S^T GNN(A, X), A' = S^T A S, S = softmax(GNN'(A, X))",
-    reference="Ying et al., NeurIPS 2018",
-    scaling="O(E (d + C) + N (d + C)^2), C clusters, each graph as large as its batch's largest",
-    levels=("graph",),
-)

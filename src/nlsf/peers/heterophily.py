@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import DROPOUTS, WIDTHS, Body, Peer, PeerConfig
+from nlsf.peers.base import WIDTHS, Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.sparse_signal import SparseSignal
 
@@ -31,7 +31,7 @@ class H2GCNConfig(PeerConfig):
     search: ClassVar = {"rounds": (1, 2), "hidden_channels": WIDTHS, "dropout": (0.0, 0.5)}
 
 
-class H2GCN(Body):
+class H2GCN(Peer):
     r"""H2GCN (Zhu et al., NeurIPS 2020).
 
     .. math::
@@ -49,12 +49,15 @@ class H2GCN(Body):
     :math:`A_2` some 5 seconds, once.
     """
 
+    name, title = "h2gcn", "H2GCN"
+    formula = "R' = [A1 R | A2 R], Y = [R0 | ... | RK] W"
+    reference = "Zhu et al., NeurIPS 2020"
+    scaling = "O(E2 d 2^K + N d^2 2^K), E2 pairs at distance 1 or 2 (a third of N^2 on Squirrel)"
     config: H2GCNConfig
 
     def __init__(self, config: H2GCNConfig) -> None:
         super().__init__(config)
         d = config.hidden_channels
-        self.input_dropout = Dropout(config.input_dropout)
         self.encoder = FeatureLinear(config.in_channels, d)
         self.dropout = Dropout(config.dropout)
         self.last = nn.Linear(d * (2 ** (config.rounds + 1) - 1), config.out_channels)
@@ -89,17 +92,6 @@ def _pairs_at_distance_two(edge_index: Tensor, num_nodes: int) -> Tensor:
     return torch.from_numpy(np.stack([pairs.row, pairs.col]).astype(np.int64))
 
 
-H2GCN_PEER = Peer(
-    "h2gcn",
-    "H2GCN",
-    H2GCN,
-    H2GCNConfig,
-    formula="R' = [A1 R | A2 R], Y = [R0 | ... | RK] W",
-    reference="Zhu et al., NeurIPS 2020",
-    scaling="O(E2 d 2^K + N d^2 2^K), E2 pairs at distance 1 or 2 (a third of N^2 on Squirrel)",
-)
-
-
 @dataclass(frozen=True)
 class FSGNNConfig(PeerConfig):
     """Settings of `FSGNN`.
@@ -112,15 +104,10 @@ class FSGNNConfig(PeerConfig):
     hops: int = 3
     normalize: bool = True
 
-    search: ClassVar = {
-        "hops": (3, 8),
-        "normalize": (False, True),
-        "hidden_channels": WIDTHS,
-        "dropout": DROPOUTS,
-    }
+    search: ClassVar = {"hops": (3, 8), "normalize": (False, True), **PeerConfig.search}
 
 
-class FSGNN(Body):
+class FSGNN(Peer):
     r"""Features of every hop, with and without loops, weighed (Maurya, Liu, Murata, 2021).
 
     .. math::
@@ -133,12 +120,15 @@ class FSGNN(Body):
     :math:`P = D^{-1/2} A D^{-1/2}`, and :math:`\tilde P` is the same with loops.
     """
 
+    name, title = "fsgnn", "FSGNN"
+    formula = "Y = s(cat_j softmax(a)_j norm(F_j W_j)) W, F_j in {X, P^k X, P~^k X}"
+    reference = "Maurya, Liu, Murata, 2021"
+    scaling = "O(K^2 E d + K N d^2)"
     config: FSGNNConfig
 
     def __init__(self, config: FSGNNConfig) -> None:
         super().__init__(config)
         count, width = 1 + 2 * config.hops, config.hidden_channels
-        self.input_dropout = Dropout(config.input_dropout)
         self.lins = nn.ModuleList(
             FeatureLinear(config.in_channels, width, bias=False) for _ in range(count)
         )
@@ -174,17 +164,6 @@ def _powers(P: SparseSignal, signals: list[Tensor]) -> list[Tensor]:
     return done
 
 
-FSGNN_PEER = Peer(
-    "fsgnn",
-    "FSGNN",
-    FSGNN,
-    FSGNNConfig,
-    formula="Y = s(cat_j softmax(a)_j norm(F_j W_j)) W, F_j in {X, P^k X, P~^k X}",
-    reference="Maurya, Liu, Murata, 2021",
-    scaling="O(K^2 E d + K N d^2)",
-)
-
-
 @dataclass(frozen=True)
 class CPGNNConfig(PeerConfig):
     """Settings of `CPGNN`.
@@ -195,10 +174,10 @@ class CPGNNConfig(PeerConfig):
 
     rounds: int = 2
 
-    search: ClassVar = {"rounds": (1, 2), "hidden_channels": WIDTHS, "dropout": DROPOUTS}
+    search: ClassVar = {"rounds": (1, 2), **PeerConfig.search}
 
 
-class CPGNN(Body):
+class CPGNN(Peer):
     r"""CPGNN with a multilayer perceptron as its prior (Zhu et al., AAAI 2021).
 
     .. math::
@@ -216,11 +195,15 @@ class CPGNN(Body):
     the sum 0.
     """
 
+    name, title = "cpgnn", "CPGNN"
+    formula = "B' = B0 + A B H, B0 = softmax(MLP(X)) - 1/C"
+    reference = "Zhu et al., AAAI 2021"
+    scaling = "O(K E C + N d^2), K rounds, C classes"
+    for_levels = ("node",)
     config: CPGNNConfig
 
     def __init__(self, config: CPGNNConfig) -> None:
         super().__init__(config)
-        self.input_dropout = Dropout(config.input_dropout)
         self.encoder = FeatureLinear(config.in_channels, config.hidden_channels)
         self.dropout = Dropout(config.dropout)
         self.last = nn.Linear(config.hidden_channels, config.out_channels)
@@ -239,15 +222,3 @@ class CPGNN(Body):
         for _ in range(self.config.rounds):
             beliefs = prior + A @ (beliefs @ H)
         return beliefs
-
-
-CPGNN_PEER = Peer(
-    "cpgnn",
-    "CPGNN",
-    CPGNN,
-    CPGNNConfig,
-    formula="B' = B0 + A B H, B0 = softmax(MLP(X)) - 1/C",
-    reference="Zhu et al., AAAI 2021",
-    scaling="O(K E C + N d^2), K rounds, C classes",
-    levels=("node",),
-)

@@ -256,7 +256,7 @@ def _dense(x: Tensor) -> Tensor:
     return x if x.layout == torch.strided else x.to_dense()
 
 
-WL_SOLVER = Solver(
+WEISFEILER_LEHMAN = Solver(
     "wl",
     "Weisfeiler-Lehman subtree kernel with a support vector machine",
     ("graph",),
@@ -374,7 +374,7 @@ def _holds(ordered: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return there
 
 
-GRAPHLET_SOLVER = Solver(
+GRAPHLETS = Solver(
     "gk",
     "graphlet kernel with a support vector machine",
     ("graph",),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -15,7 +16,16 @@ from torch import Tensor, nn
 
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import DROPOUTS, LAYERS, WIDTHS, Body, Convolutions, Peer, PeerConfig, Scores
+from nlsf.peers.base import (
+    DROPOUTS,
+    Convolutions,
+    FilteredScores,
+    LayersConfig,
+    Peer,
+    PeerConfig,
+    combined,
+    powers,
+)
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.sparse_signal import SparseSignal
 
@@ -32,12 +42,7 @@ class ChebNetConfig(PeerConfig):
     K: int = 3
     num_layers: int = 2
 
-    search: ClassVar = {
-        "K": (2, 3),
-        "hidden_channels": WIDTHS,
-        "dropout": DROPOUTS,
-        "num_layers": LAYERS,
-    }
+    search: ClassVar = {"K": (2, 3), **LayersConfig.search}
 
 
 class ChebNet(Convolutions):
@@ -48,10 +53,15 @@ class ChebNet(Convolutions):
         \hat L = 2 N / \lambda_{max} - I = -D^{-1/2} A D^{-1/2} \quad (\lambda_{max} = 2)
     """
 
+    name, title = "chebnet", "ChebNet"
+    formula = "H' = s(sum_k T_k(L^) H W_k)"
+    reference = "Defferrard, Bresson, Vandergheynst, NeurIPS 2016"
+    scaling = "O(K E d + K N d^2)"
     config: ChebNetConfig
 
     def __init__(self, config: ChebNetConfig) -> None:
-        super().__init__(config, config.num_layers, partial(_Chebyshev, K=config.K))
+        super().__init__(config, config.num_layers)
+        self.layers = self.for_each(partial(_Chebyshev, K=config.K))
 
 
 class _Chebyshev(nn.Module):
@@ -75,17 +85,6 @@ class _Chebyshev(nn.Module):
         return y
 
 
-CHEBNET_PEER = Peer(
-    "chebnet",
-    "ChebNet",
-    ChebNet,
-    ChebNetConfig,
-    formula="H' = s(sum_k T_k(L^) H W_k)",
-    reference="Defferrard, Bresson, Vandergheynst, NeurIPS 2016",
-    scaling="O(K E d + K N d^2)",
-)
-
-
 @dataclass(frozen=True)
 class ChebNetIIConfig(PeerConfig):
     """Settings of `ChebNetII`.
@@ -99,7 +98,7 @@ class ChebNetIIConfig(PeerConfig):
     search: ClassVar = {"K": (5, 10), "hidden_channels": (64, 128)}
 
 
-class ChebNetII(Body):
+class ChebNetII(FilteredScores):
     r"""A filter through learned values at the Chebyshev nodes (He, Wei, Wen, NeurIPS 2022).
 
     .. math::
@@ -112,12 +111,16 @@ class ChebNetII(Body):
     are kept from being negative.
     """
 
+    name, title = "chebnetii", "ChebNetII"
+    formula = "Y = sum_k w_k T_k(L^) MLP(X), w interpolates gamma at Chebyshev nodes"
+    reference = "He, Wei, Wen, NeurIPS 2022"
+    scaling = "O(K E c + N d^2)"
+    preset: ClassVar = {"psi_lr": 1e-3, "psi_weight_decay": 0.05}  # as ChebNetII's authors
     config: ChebNetIIConfig
 
     def __init__(self, config: ChebNetIIConfig) -> None:
         super().__init__(config)
         K = config.K
-        self.scores = Scores(config)
         self.coefficients = nn.Parameter(torch.ones(K + 1))
         angle = (torch.arange(K + 1, dtype=torch.float64) + 0.5) * math.pi / (K + 1)
         basis = torch.cos(torch.outer(torch.arange(K + 1, dtype=torch.float64), angle))
@@ -128,29 +131,17 @@ class ChebNetII(Body):
         """(K + 1,): the coefficient of each Chebyshev polynomial, the first one halved."""
         return self.interpolation.to(self.coefficients.dtype) @ self.coefficients.relu()
 
-    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """The filtered scores."""
-        P, w = graph.matrix("sym"), self.weights()
-        before = self.scores(x)
-        now = -(P @ before)
-        y: Tensor = w[0] * before + w[1] * now
-        for k in range(2, self.config.K + 1):
+    def filtered(self, h: Tensor, graph: Neighbourhood) -> Tensor:
+        """The sum over all polynomials."""
+        return combined(self.weights(), self.polynomials(graph.matrix("sym"), h))
+
+    def polynomials(self, P: SparseSignal, h: Tensor) -> Iterator[Tensor]:
+        """T_0(-P) h, ..., T_K(-P) h."""
+        before, now = h, -(P @ h)
+        yield from (before, now)
+        for _ in range(2, self.config.K + 1):
             before, now = now, -2 * (P @ now) - before
-            y = y + w[k] * now
-        return y
-
-
-CHEBNETII_PEER = Peer(
-    "chebnetii",
-    "ChebNetII",
-    ChebNetII,
-    ChebNetIIConfig,
-    formula="Y = sum_k w_k T_k(L^) MLP(X), w interpolates gamma at Chebyshev nodes",
-    reference="He, Wei, Wen, NeurIPS 2022",
-    scaling="O(K E c + N d^2)",
-    # What ChebNetII's authors use on citation graphs.
-    training={"psi_lr": 1e-3, "psi_weight_decay": 0.05},
-)
+            yield now
 
 
 @dataclass(frozen=True)
@@ -166,7 +157,7 @@ class BernNetConfig(PeerConfig):
     search: ClassVar = {"K": (10,), "hidden_channels": (64, 128)}
 
 
-class BernNet(Body):
+class BernNet(FilteredScores):
     r"""A filter in the Bernstein basis, whose values cannot be negative (He et al., NeurIPS 2021).
 
     .. math::
@@ -177,38 +168,29 @@ class BernNet(Body):
     products, where summing the terms one by one would take K (K + 3) / 2.
     """
 
+    name, title = "bernnet", "BernNet"
+    formula = "Y = sum_k theta_k 2^-K binom(K, k) (2I - N)^(K-k) N^k MLP(X)"
+    reference = "He, Wei, Huang, Xu, NeurIPS 2021"
+    scaling = "O(K E c + N d^2)"
+    preset: ClassVar = {"psi_lr": 1e-3, "psi_weight_decay": 0.05}  # as ChebNetII's authors
     config: BernNetConfig
 
     def __init__(self, config: BernNetConfig) -> None:
         super().__init__(config)
-        self.scores = Scores(config)
         self.coefficients = nn.Parameter(torch.ones(config.K + 1))
 
-    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """The filtered scores."""
+    def filtered(self, h: Tensor, graph: Neighbourhood) -> Tensor:
+        """The sum over all polynomials."""
         P, K, theta = graph.matrix("sym"), self.config.K, self.coefficients.relu()
-        powers = [self.scores(x)]  # (2I - N)^i H = (I + P)^i H
+        low = [h]  # (2I - N)^i H = (I + P)^i H
         for _ in range(K):
-            powers.append(powers[-1] + P @ powers[-1])
+            low.append(low[-1] + P @ low[-1])
         # Horner in N = I - P, from the highest power down.
-        y = theta[K] * powers[0]
+        y = theta[K] * h
         for k in range(K - 1, -1, -1):
-            y = y - P @ y + math.comb(K, k) * theta[k] * powers[K - k]
+            y = y - P @ y + math.comb(K, k) * theta[k] * low[K - k]
         filtered: Tensor = y / 2**K
         return filtered
-
-
-BERNNET_PEER = Peer(
-    "bernnet",
-    "BernNet",
-    BernNet,
-    BernNetConfig,
-    formula="Y = sum_k theta_k 2^-K binom(K, k) (2I - N)^(K-k) N^k MLP(X)",
-    reference="He, Wei, Huang, Xu, NeurIPS 2021",
-    scaling="O(K E c + N d^2)",
-    # What ChebNetII's authors use on citation graphs.
-    training={"psi_lr": 1e-3, "psi_weight_decay": 0.05},
-)
 
 
 @dataclass(frozen=True)
@@ -235,7 +217,7 @@ class JacobiConvConfig(PeerConfig):
     }
 
 
-class JacobiConv(Body):
+class JacobiConv(Peer):
     r"""A linear network with one filter a channel, in a Jacobi basis (Wang and Zhang, ICML 2022).
 
     .. math::
@@ -246,11 +228,14 @@ class JacobiConv(Body):
     small (the paper's polynomial coefficient decomposition).
     """
 
+    name, title = "jacobiconv", "JacobiConv"
+    formula = "Y_l = sum_k alpha_kl P_k^(a,b)(A~) (X W)_l"
+    reference = "Wang and Zhang, ICML 2022"
+    scaling = "O(K E c + N F c), F features, c classes"
     config: JacobiConvConfig
 
     def __init__(self, config: JacobiConvConfig) -> None:
         super().__init__(config)
-        self.input_dropout = Dropout(config.input_dropout)
         self.lin = FeatureLinear(config.in_channels, config.out_channels)
         self.dropout = Dropout(config.dropout)
         self.coefficients = nn.ParameterDict(
@@ -269,16 +254,18 @@ class JacobiConv(Body):
 
     def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """The filtered scores."""
-        P, w = graph.matrix("sym"), self.weights()
-        before = self.dropout(self.lin(dropped(x, self.input_dropout)))
+        h = self.dropout(self.lin(dropped(x, self.input_dropout)))
+        return combined(self.weights(), self.polynomials(graph.matrix("sym"), h))
+
+    def polynomials(self, P: SparseSignal, h: Tensor) -> Iterator[Tensor]:
+        """P_0(P) h, ..., P_K(P) h."""
         a, b = self.config.a, self.config.b
-        now = (a - b) / 2 * before + (a + b + 2) / 2 * (P @ before)
-        y: Tensor = w[0] * before + w[1] * now
+        before, now = h, (a - b) / 2 * h + (a + b + 2) / 2 * (P @ h)
+        yield from (before, now)
         for k in range(2, self.config.K + 1):
             one, two, three = _recurrence(k, a, b)
             before, now = now, one * (P @ now) + two * now - three * before
-            y = y + w[k] * now
-        return y
+            yield now
 
 
 def _recurrence(k: int, a: float, b: float) -> tuple[float, float, float]:
@@ -288,17 +275,6 @@ def _recurrence(k: int, a: float, b: float) -> tuple[float, float, float]:
     second = (s - 1) * (a**2 - b**2) / (2 * k * (k + a + b) * (s - 2))
     third = (k + a - 1) * (k + b - 1) * s / (k * (k + a + b) * (s - 2))
     return first, second, third
-
-
-JACOBICONV_PEER = Peer(
-    "jacobiconv",
-    "JacobiConv",
-    JacobiConv,
-    JacobiConvConfig,
-    formula="Y_l = sum_k alpha_kl P_k^(a,b)(A~) (X W)_l",
-    reference="Wang and Zhang, ICML 2022",
-    scaling="O(K E c + N F c), F features, c classes",
-)
 
 
 @dataclass(frozen=True)
@@ -313,14 +289,10 @@ class GPRGNNConfig(PeerConfig):
     K: int = 10
     alpha: float = 0.1
 
-    search: ClassVar = {
-        "alpha": (0.1, 0.2, 0.5, 0.9),
-        "hidden_channels": WIDTHS,
-        "dropout": DROPOUTS,
-    }
+    search: ClassVar = {"alpha": (0.1, 0.2, 0.5, 0.9), **PeerConfig.search}
 
 
-class GPRGNN(Body):
+class GPRGNN(FilteredScores):
     r"""A polynomial of the normalised adjacency, with free coefficients (Chien et al., ICLR 2021).
 
     .. math::
@@ -330,32 +302,18 @@ class GPRGNN(Body):
     with :math:`\tilde P = \tilde D^{-1/2} (A + I) \tilde D^{-1/2}`.
     """
 
+    name, title = "gprgnn", "GPRGNN"
+    formula = "Z = sum_k gamma_k P~^k MLP(X)"
+    reference = "Chien, Peng, Li, Milenkovic, ICLR 2021"
+    scaling = "O(K E c + N d^2)"
     config: GPRGNNConfig
 
     def __init__(self, config: GPRGNNConfig) -> None:
         super().__init__(config)
-        self.scores = Scores(config)
         start = config.alpha * (1 - config.alpha) ** torch.arange(config.K + 1.0)
         start[-1] = (1 - config.alpha) ** config.K
         self.coefficients = nn.Parameter(start)
 
-    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """The filtered scores."""
-        P = graph.matrix("gcn")
-        z = self.scores(x)
-        y: Tensor = self.coefficients[0] * z
-        for k in range(1, self.config.K + 1):
-            z = P @ z
-            y = y + self.coefficients[k] * z
-        return y
-
-
-GPRGNN_PEER = Peer(
-    "gprgnn",
-    "GPRGNN",
-    GPRGNN,
-    GPRGNNConfig,
-    formula="Z = sum_k gamma_k P~^k MLP(X)",
-    reference="Chien, Peng, Li, Milenkovic, ICLR 2021",
-    scaling="O(K E c + N d^2)",
-)
+    def filtered(self, h: Tensor, graph: Neighbourhood) -> Tensor:
+        """The sum over all powers."""
+        return combined(self.coefficients, powers(graph.matrix("gcn"), h, self.config.K))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import DROPOUTS, LAYERS, WIDTHS, Body, Convolutions, Peer, PeerConfig, Scores
+from nlsf.peers.base import Convolutions, FilteredScores, LayersConfig, Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.sparse_signal import SparseSignal
 
@@ -32,12 +32,7 @@ class CayleyNetConfig(PeerConfig):
     jacobi: int = 5
     num_layers: int = 2
 
-    search: ClassVar = {
-        "K": (1, 2, 3),
-        "hidden_channels": WIDTHS,
-        "dropout": DROPOUTS,
-        "num_layers": LAYERS,
-    }
+    search: ClassVar = {"K": (1, 2, 3), **LayersConfig.search}
 
 
 class CayleyNet(Convolutions):
@@ -57,10 +52,16 @@ class CayleyNet(Convolutions):
     whose error shrinks by :math:`h / \sqrt{h^2 + 1}` a step, or faster.
     """
 
+    name, title = "cayleynet", "CayleyNet"
+    formula = "H' = s(H W_0 + 2 Re sum_k C^k H W_k), C = (h N - i)(h N + i)^-1"
+    reference = "Levie, Monti, Bresson, Bronstein, TSP 2019"
+    scaling = "O(K J E d + K N d^2), J steps of Jacobi"
+    preset: ClassVar = {"weight_decay": 5e-3}
     config: CayleyNetConfig
 
     def __init__(self, config: CayleyNetConfig) -> None:
-        super().__init__(config, config.num_layers, partial(_Layer, config=config))
+        super().__init__(config, config.num_layers)
+        self.layers = self.for_each(partial(_Layer, config=config))
 
 
 class _Layer(nn.Module):
@@ -102,18 +103,6 @@ def _times(z: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
     return torch.cat([real * a - imaginary * b, real * b + imaginary * a], dim=-1)
 
 
-CAYLEYNET_PEER = Peer(
-    "cayleynet",
-    "CayleyNet",
-    CayleyNet,
-    CayleyNetConfig,
-    formula="H' = s(H W_0 + 2 Re sum_k C^k H W_k), C = (h N - i)(h N + i)^-1",
-    reference="Levie, Monti, Bresson, Bronstein, TSP 2019",
-    scaling="O(K J E d + K N d^2), J steps of Jacobi",
-    training={"weight_decay": 5e-3},
-)
-
-
 @dataclass(frozen=True)
 class ARMAConfig(PeerConfig):
     """Settings of `ARMA`.
@@ -126,15 +115,10 @@ class ARMAConfig(PeerConfig):
     stacks: int = 2
     iterations: int = 2
 
-    search: ClassVar = {
-        "stacks": (1, 2, 3),
-        "iterations": (1, 2, 3),
-        "hidden_channels": WIDTHS,
-        "dropout": DROPOUTS,
-    }
+    search: ClassVar = {"stacks": (1, 2, 3), "iterations": (1, 2, 3), **PeerConfig.search}
 
 
-class ARMA(Body):
+class ARMA(Peer):
     r"""Auto-regressive moving-average filters (Bianchi et al., TPAMI 2021), two layers.
 
     .. math::
@@ -146,12 +130,15 @@ class ARMA(Body):
     and one for all others; the last layer has no :math:`\sigma` at its end.
     """
 
+    name, title = "arma", "ARMA"
+    formula = "H' = s(A~ H W + X V), mean over stacks"
+    reference = "Bianchi, Grattarola, Livi, Alippi, TPAMI 2021"
+    scaling = "O(S T E d + S T N d^2)"
     config: ARMAConfig
 
     def __init__(self, config: ARMAConfig) -> None:
         super().__init__(config)
         sizes = (config.in_channels, config.hidden_channels, config.out_channels)
-        self.input_dropout = Dropout(config.input_dropout)
         self.dropout = Dropout(config.dropout)
         self.first, self.last = (_Mean(a, b, config) for a, b in pairwise(sizes))
         self.first.activation = nn.ReLU()
@@ -199,17 +186,6 @@ class _Stack(nn.Module):
         return h
 
 
-ARMA_PEER = Peer(
-    "arma",
-    "ARMA",
-    ARMA,
-    ARMAConfig,
-    formula="H' = s(A~ H W + X V), mean over stacks",
-    reference="Bianchi, Grattarola, Livi, Alippi, TPAMI 2021",
-    scaling="O(S T E d + S T N d^2)",
-)
-
-
 @dataclass(frozen=True)
 class APPNPConfig(PeerConfig):
     """Settings of `APPNP`.
@@ -222,18 +198,14 @@ class APPNPConfig(PeerConfig):
     K: int = 10
     alpha: float = 0.1
 
-    search: ClassVar = {
-        "alpha": (0.1, 0.2, 0.5, 0.9),
-        "hidden_channels": WIDTHS,
-        "dropout": DROPOUTS,
-    }
+    search: ClassVar = {"alpha": (0.1, 0.2, 0.5, 0.9), **PeerConfig.search}
 
     def __post_init__(self) -> None:
         if self.K < 1 or not 0 < self.alpha <= 1:
             raise ModelError(f"APPNP needs K >= 1 and 0 < alpha <= 1, not {self.K}, {self.alpha}.")
 
 
-class APPNP(Body):
+class APPNP(FilteredScores):
     r"""Predict, then propagate (Gasteiger, Bojchevski, Guennemann, ICLR 2019).
 
     .. math::
@@ -243,28 +215,15 @@ class APPNP(Body):
     Edges have no dropout.
     """
 
+    name, title = "appnp", "APPNP"
+    formula = "Z' = (1 - a) P~ Z + a MLP(X)"
+    reference = "Gasteiger, Bojchevski, Guennemann, ICLR 2019"
+    scaling = "O(K E c + N d^2)"
     config: APPNPConfig
 
-    def __init__(self, config: APPNPConfig) -> None:
-        super().__init__(config)
-        self.scores = Scores(config)
-
-    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """The propagated scores."""
-        P, a = graph.matrix("gcn"), self.config.alpha
-        h: Tensor = self.scores(x)
-        z = h
+    def filtered(self, h: Tensor, graph: Neighbourhood) -> Tensor:
+        """All steps."""
+        P, a, z = graph.matrix("gcn"), self.config.alpha, h
         for _ in range(self.config.K):
             z = (1 - a) * (P @ z) + a * h
         return z
-
-
-APPNP_PEER = Peer(
-    "appnp",
-    "APPNP",
-    APPNP,
-    APPNPConfig,
-    formula="Z' = (1 - a) P~ Z + a MLP(X)",
-    reference="Gasteiger, Bojchevski, Guennemann, ICLR 2019",
-    scaling="O(K E c + N d^2)",
-)

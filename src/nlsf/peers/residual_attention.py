@@ -14,7 +14,7 @@ from torch_geometric.utils import add_remaining_self_loops
 
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import DROPOUTS, WIDTHS, Body, Peer, PeerConfig
+from nlsf.peers.base import Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.sparse_signal import SparseSignal
 
@@ -31,11 +31,7 @@ class AttentionConfig(PeerConfig):
     num_layers: int = 2
     heads: int = 8
 
-    search: ClassVar = {
-        "num_layers": (1, 2, 3, 4, 5),
-        "hidden_channels": WIDTHS,
-        "dropout": DROPOUTS,
-    }
+    search: ClassVar = {"num_layers": (1, 2, 3, 4, 5), **PeerConfig.search}
 
     @property
     def head_channels(self) -> int:
@@ -64,7 +60,7 @@ class FeedForward(nn.Module):
         return y
 
 
-class ResidualBody(Body):
+class Residual(Peer):
     r"""Layers that are added to their input (Platonov et al., ICLR 2023).
 
     .. math::
@@ -82,7 +78,6 @@ class ResidualBody(Body):
     def __init__(self, config: PeerConfig, parts: Iterable[nn.Module]) -> None:
         super().__init__(config)
         d = config.hidden_channels
-        self.input_dropout = Dropout(config.input_dropout)
         self.encoder = FeatureLinear(config.in_channels, d)
         self.dropout = Dropout(config.dropout)
         self.parts = nn.ModuleList(parts)
@@ -99,11 +94,6 @@ class ResidualBody(Body):
         return y
 
 
-@dataclass(frozen=True)
-class GATSepConfig(AttentionConfig):
-    """Settings of `GATSep`."""
-
-
 class GATSepLayer(nn.Module):
     """A network of the node and, apart from it, the attended neighbours.
 
@@ -111,7 +101,7 @@ class GATSepLayer(nn.Module):
         config: the settings.
     """
 
-    def __init__(self, config: GATSepConfig) -> None:
+    def __init__(self, config: AttentionConfig) -> None:
         super().__init__()
         d, each = config.hidden_channels, config.head_channels
         self.conv = GATConv(d, each, heads=config.heads, add_self_loops=False, bias=False)
@@ -123,7 +113,7 @@ class GATSepLayer(nn.Module):
         return y
 
 
-class GATSep(ResidualBody):
+class GATSep(Residual):
     r"""Graph attention with ego and neighbours apart (Platonov et al., ICLR 2023).
 
     .. math::
@@ -135,26 +125,14 @@ class GATSep(ResidualBody):
     :math:`n_i`, which the first map of the MLP makes up for. The weights of edges play no role.
     """
 
-    config: GATSepConfig
+    name, title = "gat-sep", "GAT-sep"
+    formula = "h_i' = h_i + MLP[h_i | sum_j alpha_ij W h_j]"
+    reference = "Platonov, Kuznedelev, Diskin, Babenko, Prokhorenkova, ICLR 2023"
+    scaling = "O(E d + N d^2)"
+    config: AttentionConfig
 
-    def __init__(self, config: GATSepConfig) -> None:
+    def __init__(self, config: AttentionConfig) -> None:
         super().__init__(config, (GATSepLayer(config) for _ in range(config.num_layers)))
-
-
-GATSEP_PEER = Peer(
-    "gat-sep",
-    "GAT-sep",
-    GATSep,
-    GATSepConfig,
-    formula="h_i' = h_i + MLP[h_i | sum_j alpha_ij W h_j]",
-    reference="Platonov, Kuznedelev, Diskin, Babenko, Prokhorenkova, ICLR 2023",
-    scaling="O(E d + N d^2)",
-)
-
-
-@dataclass(frozen=True)
-class GTConfig(AttentionConfig):
-    """Settings of `GT`."""
 
 
 class GraphAttention(nn.Module):
@@ -195,7 +173,7 @@ def transformer_parts(config: AttentionConfig, separate: bool) -> Iterator[nn.Mo
         yield FeedForward(d, d, config.dropout)
 
 
-class GT(ResidualBody):
+class GT(Residual):
     r"""Graph transformer (Shi et al., IJCAI 2021; as in Platonov et al., ICLR 2023).
 
     .. math::
@@ -208,29 +186,17 @@ class GT(ResidualBody):
     edges play no role.
     """
 
-    config: GTConfig
+    name, title = "gt", "GT"
+    formula = "h_i' = h_i + W sum_j softmax_j((Q h_i)^T K h_j / sqrt(m)) V h_j, then h + MLP(h)"
+    reference = "Shi et al., IJCAI 2021"
+    scaling = "O(E d + N d^2)"
+    config: AttentionConfig
 
-    def __init__(self, config: GTConfig) -> None:
+    def __init__(self, config: AttentionConfig) -> None:
         super().__init__(config, transformer_parts(config, separate=False))
 
 
-GT_PEER = Peer(
-    "gt",
-    "GT",
-    GT,
-    GTConfig,
-    formula="h_i' = h_i + W sum_j softmax_j((Q h_i)^T K h_j / sqrt(m)) V h_j, then h + MLP(h)",
-    reference="Shi et al., IJCAI 2021",
-    scaling="O(E d + N d^2)",
-)
-
-
-@dataclass(frozen=True)
-class GTSepConfig(AttentionConfig):
-    """Settings of `GTSep`."""
-
-
-class GTSep(ResidualBody):
+class GTSep(Residual):
     r"""Graph transformer with ego and neighbours apart (Platonov et al., ICLR 2023).
 
     .. math::
@@ -241,19 +207,13 @@ class GTSep(ResidualBody):
     neighbours alone, without the node itself.
     """
 
-    config: GTSepConfig
+    name, title = "gt-sep", "GT-sep"
+    formula = (
+        "h_i' = h_i + W [h_i | sum_j softmax_j((Q h_i)^T K h_j / sqrt(m)) V h_j], then h + MLP(h)"
+    )
+    reference = "Platonov, Kuznedelev, Diskin, Babenko, Prokhorenkova, ICLR 2023"
+    scaling = "O(E d + N d^2)"
+    config: AttentionConfig
 
-    def __init__(self, config: GTSepConfig) -> None:
+    def __init__(self, config: AttentionConfig) -> None:
         super().__init__(config, transformer_parts(config, separate=True))
-
-
-GTSEP_PEER = Peer(
-    "gt-sep",
-    "GT-sep",
-    GTSep,
-    GTSepConfig,
-    formula="h_i' = h_i + W [h_i | sum_j softmax_j((Q h_i)^T K h_j / sqrt(m)) V h_j], "
-    "then h + MLP(h)",
-    reference="Platonov, Kuznedelev, Diskin, Babenko, Prokhorenkova, ICLR 2023",
-    scaling="O(E d + N d^2)",
-)

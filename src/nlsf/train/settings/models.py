@@ -18,7 +18,7 @@ from nlsf.nn.models import (
     SignalClassifier,
     SignalClassifierConfig,
 )
-from nlsf.peers import PEERS, SOLVERS, Body, Peer, PeerModel, Solve, Solved, Solver
+from nlsf.peers import PEERS, SOLVERS, Peer, PeerModel, Solve, Solved, Solver
 from nlsf.train.settings.toml import Table, from_table, to_table
 
 _FROM_DATA = ("in_channels", "out_channels", "num_nodes")
@@ -75,7 +75,7 @@ class ModelKind:
         if self.of_one_graph:
             sizes["num_nodes"] = num_nodes
         config = from_table(self.config, {**settings, **self.fixed, **sizes}, "model")
-        if issubclass(self.module, Body):
+        if issubclass(self.module, Peer):
             return PeerModel(self.module, config, level)  # type: ignore[arg-type]
         return self.module(config)
 
@@ -189,12 +189,12 @@ _KINDS = (
 )
 
 
-def _peer(peer: Peer) -> ModelKind:
+def _peer(peer: type[Peer]) -> ModelKind:
     """A peer with the training that is usual in its field, not that of NLSFs."""
     usual = {"lr": 0.01, "weight_decay": 5e-4, "psi_lr": 0.01, "psi_weight_decay": 0.0}
-    levels: Any = peer.levels
-    preset = {"training": {**usual, **peer.training}} if "node" in levels else {}
-    return ModelKind(peer.name, peer.title, levels, peer.method, peer.config, preset=preset)
+    levels: Any = peer.for_levels
+    preset = {"training": {**usual, **peer.preset}} if "node" in levels else {}
+    return ModelKind(peer.name, peer.title, levels, peer, peer.settings(), preset=preset)
 
 
 def _solver(solver: Solver) -> ModelKind:
