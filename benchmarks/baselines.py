@@ -25,7 +25,7 @@ from nlsf.errors import NLSFError
 from nlsf.peers import PEERS
 from nlsf.train import train
 from nlsf.train.loop.fit import Fit
-from nlsf.train.plan.job import Job
+from nlsf.train.run.job import Job
 from nlsf.train.run.provenance import versions
 from nlsf.train.settings.models import MODELS
 
@@ -64,9 +64,9 @@ def accuracy(data: str, protocol: str, only: Sequence[str]) -> None:
 
 def fit_of(data: str, name: str) -> Fit:
     job = Job.of({"data": {"name": data}, "model": {"name": name}, "protocol": "60-20-20"})
-    inputs = job.inputs(cache=True, progress=lambda text: None)
+    plan = job.plan(cache=True, progress=lambda text: None)
     lesson = job.lesson(job.splits[0])
-    return Fit([job.model(0)], inputs, [lesson], [job.config.training], [0], "accuracy")
+    return Fit([job.model(0)], plan, [lesson], [job.config.training], [0], "accuracy")
 
 
 def times(rounds: int, only: list[str]) -> None:

@@ -26,8 +26,8 @@ from nlsf.data.readers import heterophilous, mnist, planetoid
 from nlsf.spectral import SpectrumCache, laplacian, partial_eigh
 from nlsf.tables.spec.spec_file import read_experiment
 from nlsf.testing.graphs import path as path_graph
-from nlsf.train.plan.job import Job
 from nlsf.train.run.folder import load, save
+from nlsf.train.run.job import Job
 from nlsf.train.settings.toml import read_toml
 
 RNG = np.random.default_rng(0)

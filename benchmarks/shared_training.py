@@ -29,7 +29,7 @@ from torch import Tensor
 
 from nlsf.train.loop.fit import Fit
 from nlsf.train.loop.group import Group
-from nlsf.train.plan.job import Job
+from nlsf.train.run.job import Job
 from nlsf.train.run.provenance import versions
 
 RESULTS = Path(__file__).parent / "results" / "shared_training.jsonl"
@@ -53,10 +53,10 @@ class Counting(Group):
         return super().sum(own)
 
 
-def fit_of(job: Job, inputs, group: Group) -> Fit:
+def fit_of(job: Job, plan, group: Group) -> Fit:
     return Fit(
         [job.model(seed) for seed in job.config.seeds],
-        inputs,
+        plan,
         [job.lesson(split) for split in job.splits],
         [job.config.training] * len(job.splits),
         job.config.seeds,
@@ -79,8 +79,8 @@ def measure(rounds: int, epochs: int, group: Group) -> list[dict]:
         training = {"batch_size": batch_size, "patience": 10**6, "epochs": 10**6}
         table = {"data": {"name": name}, "model": {"name": model}, "training": training}
         job = Job.of({**table, "seeds": seeds})
-        inputs = job.inputs(cache=True, progress=lambda text: None)
-        alone, shared = fit_of(job, inputs, Group()), fit_of(job, inputs, group)
+        plan = job.plan(cache=True, progress=lambda text: None)
+        alone, shared = fit_of(job, plan, Group()), fit_of(job, plan, group)
         times: dict[str, list[dict]] = {"1": [], str(group.size): []}
         for number in range(rounds + 1):  # the first round warms up
             dist.barrier()

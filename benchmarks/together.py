@@ -17,9 +17,9 @@ from pathlib import Path
 
 import torch
 
+from nlsf.nn.plans import WholeGraph
 from nlsf.train.loop.fit import Fit
-from nlsf.train.plan.inputs import WholeGraph
-from nlsf.train.plan.job import Job
+from nlsf.train.run.job import Job
 from nlsf.train.run.provenance import versions
 
 RESULTS = Path(__file__).parent / "results" / "together.jsonl"
@@ -32,11 +32,11 @@ CASES = [
 SIZES = (1, 10)
 
 
-def fit_of(job: Job, inputs, size: int) -> Fit:
+def fit_of(job: Job, plan, size: int) -> Fit:
     chosen = range(size)
     return Fit(
         [job.model(job.config.seeds[i]) for i in chosen],
-        inputs,
+        plan,
         [job.lesson(job.splits[i]) for i in chosen],
         [job.config.training] * size,
         [job.config.seeds[i] for i in chosen],
@@ -44,10 +44,10 @@ def fit_of(job: Job, inputs, size: int) -> Fit:
     )
 
 
-def plain_of(job: Job, inputs: WholeGraph):
+def plain_of(job: Job, plan: WholeGraph):
     """One epoch of the usual script."""
     model, lesson = job.model(0), job.lesson(job.splits[0])
-    x, graph = job.dataset.graphs[0].x, inputs.graph
+    x, graph = job.dataset.graphs[0].x, plan.graph
     adam = torch.optim.Adam(model.parameters(), lr=job.config.training.lr, weight_decay=5e-4)
 
     def step():
@@ -67,10 +67,10 @@ def measure(rounds: int, epochs: int) -> list[dict]:
     rows = []
     for name, model in CASES:
         job = Job.of({"data": {"name": name}, "model": {"name": model}, "seeds": max(SIZES)})
-        inputs = job.inputs(cache=True, progress=lambda text: None)
-        steps = {str(size): fit_of(job, inputs, size).step for size in SIZES}
-        if isinstance(inputs, WholeGraph):
-            steps["plain"] = plain_of(job, inputs)
+        plan = job.plan(cache=True, progress=lambda text: None)
+        steps = {str(size): fit_of(job, plan, size).step for size in SIZES}
+        if isinstance(plan, WholeGraph):
+            steps["plain"] = plain_of(job, plan)
         for step in steps.values():
             step()
         times: dict[str, list[float]] = {key: [] for key in steps}

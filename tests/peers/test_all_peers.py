@@ -5,10 +5,10 @@ import torch
 
 from nlsf.data.generators import contextual_block_model
 from nlsf.nn import parameter_groups
+from nlsf.nn.plans import Plan
 from nlsf.peers import PEERS, PeerModel
 from nlsf.spectral.sparse_signal import SparseSignal
 from nlsf.train.loop.model_batch import ModelBatch
-from nlsf.train.plan.inputs import Inputs
 from nlsf.train.settings.models import MODELS
 
 F64 = torch.float64
@@ -84,7 +84,7 @@ def test_every_parameter_has_a_gradient(name, level):
     assert not flat
 
 
-class _Whole(Inputs):
+class _Whole(Plan):
     whole = True
 
     def __init__(self, x, edges, together):

@@ -18,7 +18,7 @@ from nlsf.tables.tune.study import open_keeper
 from nlsf.tables.tune.trials import Tuning, key, read_trials
 from processes import Process
 from tables.tuning_worker import SPACE, TABLE, Halting, run, work
-from train.small import graph_data
+from train.small import graph_data, node_data
 
 
 def search(tmp_path, table=TABLE, space=SPACE, tuning=None, name="study.journal", **options):
@@ -185,8 +185,29 @@ def test_inputs_that_hold_norms_are_prepared_for_each_norm(monkeypatch):
     monkeypatch.setattr("nlsf.tables.tune.objective._load", lambda table: given)
     space = Space({"model.norm": (2.0, 1.0)})
     objective = Objective(table, space, splits=1, training={}, cache=False)
-    both = [objective._prepared(objective._job({"model.norm": p})) for p in (2.0, 1.0)]
+    both = [objective._plan(objective._job({"model.norm": p})) for p in (2.0, 1.0)]
     assert not torch.equal(both[0].prepared[0].norms, both[1].prepared[0].norms)
+
+
+def test_a_plan_is_shared_only_with_models_that_it_suits(monkeypatch):
+    """Sparse features that are filtered without an encoder are filtered model by model."""
+    data = node_data()
+    x = data.graphs[0].x
+    data.graphs[0].x = torch.where(x > x.quantile(0.8), x, 0.0)
+    model = {"name": "value", "place": "hidden", "input_dropout": 0.0}
+    given = (data, {**TABLE, "model": model}, ("60-20-20", None))
+    monkeypatch.setattr("nlsf.tables.tune.objective._load", lambda table: given)
+    space = Space({"model.encoder": ("linear", "none"), "model.dropout": (0.1, 0.5)})
+    objective = Objective(given[1], space, splits=1, training={}, cache=False)
+    plans = {
+        (encoder, dropout): objective._plan(
+            objective._job({"model.encoder": encoder, "model.dropout": dropout})
+        )
+        for encoder, dropout in itertools.product(("linear", "none"), (0.1, 0.5))
+    }
+    assert [plan.together for plan in plans.values()] == [True, True, False, False]
+    assert plans["linear", 0.1] is plans["linear", 0.5]
+    assert plans["none", 0.1] is plans["none", 0.5]
 
 
 @pytest.mark.parametrize(("place", "stops"), [(0.1, True), (0.4, False), (0.9, False)])

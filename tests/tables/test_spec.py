@@ -8,7 +8,7 @@ from nlsf.tables.spec.cell import Cell
 from nlsf.tables.spec.spec_file import experiment_names, find_experiment, read_experiment
 from nlsf.tables.tune.space import Space, space_of
 from nlsf.tables.tune.trials import Tuning
-from nlsf.train.plan.job import Job
+from nlsf.train.run.job import Job
 from nlsf.train.settings.models import MODELS
 from tables.spec_texts import DATA, GCN, TUNING, VALUE, experiment
 

@@ -8,7 +8,7 @@ from nlsf.cli.train import train as command
 from nlsf.data.catalogue.lookup import load
 from nlsf.data.features import FeatureConfig
 from nlsf.errors import ConfigError
-from nlsf.train.plan.job import Job
+from nlsf.train.run.job import Job
 from nlsf.train.settings.config import (
     DataConfig,
     RunConfig,

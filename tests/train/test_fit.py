@@ -9,9 +9,9 @@ from nlsf.data.metrics import measure
 from nlsf.data.protocols import draw
 from nlsf.errors import ModelError
 from nlsf.nn import GraphClassifier, NodeClassifier
+from nlsf.nn.plans import Signals, plan_of
+from nlsf.nn.plans.spectral import LabelledRows, PreparedSet
 from nlsf.train.loop.fit import Fit, evaluate
-from nlsf.train.plan.inputs import LabelledRows, PreparedSet, Signals
-from nlsf.train.plan.inputs_for import inputs_for
 from nlsf.train.run import folder
 from nlsf.train.settings.config import TrainingConfig
 from train.small import BANDS, graph_data, node_data, regression_data, signal_data
@@ -65,7 +65,7 @@ def data_of(case):
 
 @cache
 def inputs_of(case):
-    return inputs_for(model_of(case, 0), data_of(case), cache=False, dtype=F64)
+    return plan_of(model_of(case, 0), data_of(case), cache=False, dtype=F64)
 
 
 def model_of(case, number):
@@ -153,7 +153,7 @@ def test_the_best_weights_have_the_best_score(case):
         model = model_of(case, number)
         model.load_state_dict({name: value[number] for name, value in fit.best.items()})
         lesson = lesson_of(dataset, SEEDS[number])
-        output = evaluate(model, fit.batch.inputs, lesson.val)
+        output = evaluate(model, fit.batch.plan, lesson.val)
         assert measure("accuracy", output, lesson.val_y) == best["val_accuracy"]
     mean = sum(fit.best_metric.tolist()) / 3
     assert fit.best_score() == pytest.approx(mean)

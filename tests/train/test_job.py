@@ -7,8 +7,8 @@ from torch_geometric.data import Data
 from nlsf.data.dataset import Dataset
 from nlsf.data.protocols import write_split
 from nlsf.errors import ConfigError
-from nlsf.train.plan.inputs import WholeGraph
-from nlsf.train.plan.job import Job, fingerprint, load_data
+from nlsf.nn.plans import WholeGraph
+from nlsf.train.run.job import Job, fingerprint, load_data
 from nlsf.train.settings.config import DataConfig
 from train.small import NODE_MODEL, given, graph_data, node_data, regression_data, signal_data
 
@@ -63,9 +63,9 @@ def test_precision_is_a_setting():
     assert {p.dtype for p in job.model(0).parameters()} == {torch.float64}
     lesson = job.lesson(job.splits[0])
     assert lesson.train_y.dtype == job.test_labels(job.splits[0]).dtype == torch.float64
-    inputs = job.inputs(cache=False, progress=lambda text: None)
-    assert isinstance(inputs, WholeGraph)
-    assert inputs.x.dtype == torch.float64
+    plan = job.plan(cache=False, progress=lambda text: None)
+    assert isinstance(plan, WholeGraph)
+    assert plan.x.dtype == torch.float64
     assert job_of(node_data()).lesson(job.splits[0]).train_y.dtype == torch.int64
 
 

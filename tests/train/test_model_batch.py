@@ -3,8 +3,8 @@ import torch
 
 from nlsf.errors import ModelError
 from nlsf.nn import GraphClassifier, NodeClassifier
+from nlsf.nn.plans import plan_of
 from nlsf.train.loop.model_batch import ModelBatch
-from nlsf.train.plan.inputs_for import inputs_for
 from train.small import BANDS, graph_data, node_data, signal_data
 
 F64 = torch.float64
@@ -22,7 +22,7 @@ def models_of(kind, dataset, count=3, **fields):
 
 def batch_of(kind, dataset, **fields):
     made = models_of(kind, dataset, **fields)
-    inputs = inputs_for(made[0], dataset, cache=False, dtype=F64)
+    inputs = plan_of(made[0], dataset, cache=False, dtype=F64)
     return ModelBatch(made, inputs, [10, 11, 12])
 
 
@@ -40,7 +40,7 @@ def test_the_outputs_are_those_of_each_model(nodes, graphs):
     for batch in (nodes, graphs):
         out = batch.outputs(ROWS, training=False)
         for m, model in enumerate(batch.models):
-            expected = batch.inputs(model.eval(), ROWS[m])
+            expected = batch.plan(model.eval(), ROWS[m])
             torch.testing.assert_close(out[m], expected, rtol=1e-10, atol=1e-10)
 
 
@@ -60,7 +60,7 @@ def test_together_as_one_by_one_on_every_operator(operators, complement, respons
     for batch in made:
         out = batch.outputs(ROWS, training=False)
         for m, model in enumerate(batch.models):
-            expected = batch.inputs(model.eval(), ROWS[m])
+            expected = batch.plan(model.eval(), ROWS[m])
             torch.testing.assert_close(out[m], expected, rtol=1e-10, atol=1e-10)
 
 
@@ -111,7 +111,7 @@ def test_weights_are_a_copy_and_come_back(graphs):
     graphs.load_weights(weights)
     assert torch.equal(graphs.outputs(ROWS, training=False), out)
     graphs.models[1].load_state_dict({name: value[1] for name, value in weights.items()})
-    alone = graphs.inputs(graphs.models[1].eval(), ROWS[1])
+    alone = graphs.plan(graphs.models[1].eval(), ROWS[1])
     torch.testing.assert_close(out[1], alone, rtol=1e-10, atol=1e-10)
 
 
@@ -133,7 +133,7 @@ def test_what_is_left_behaves_as_before(nodes, graphs, rows):
 def test_a_batch_can_lose_its_first_model_before_it_is_ever_applied(nodes, graphs):
     # As when a run goes on from a checkpoint.
     for batch, again in ((nodes, nodes.models), (graphs, graphs.models)):
-        other = ModelBatch(again, batch.inputs, [10, 11, 12])
+        other = ModelBatch(again, batch.plan, [10, 11, 12])
         other.keep(torch.tensor([1, 2]))
         expected = batch.outputs(ROWS, training=True)[1:]
         found = other.outputs(ROWS[1:], training=True)
@@ -151,7 +151,7 @@ def test_models_of_other_shapes_are_refused():
     dataset = node_data()
     (narrow,) = models_of(NodeClassifier, dataset, 1)
     (other,) = models_of(NodeClassifier, dataset, 1, branches="value")
-    inputs = inputs_for(narrow, dataset, cache=False, dtype=F64)
+    inputs = plan_of(narrow, dataset, cache=False, dtype=F64)
     with pytest.raises(ModelError, match="same parameters and shapes"):
         ModelBatch([narrow, other], inputs, [0, 1])
 
@@ -161,7 +161,7 @@ def test_models_of_other_shapes_are_refused():
 def test_no_model_loses_its_dropout_in_silence(rates, place):
     dataset = node_data()
     made = [models_of(NodeClassifier, dataset, 1, **{place: rate})[0] for rate in rates]
-    inputs = inputs_for(made[0], dataset, cache=False, dtype=F64)
+    inputs = plan_of(made[0], dataset, cache=False, dtype=F64)
     with pytest.raises(ModelError, match="dropout in the same places"):
         ModelBatch(made, inputs, [0, 1])
 
@@ -169,7 +169,7 @@ def test_no_model_loses_its_dropout_in_silence(rates, place):
 def test_rates_may_differ():
     dataset = node_data()
     made = [models_of(NodeClassifier, dataset, 1, input_dropout=p)[0] for p in (0.01, 0.9)]
-    batch = ModelBatch(made, inputs_for(made[0], dataset, cache=False, dtype=F64), [3, 3])
+    batch = ModelBatch(made, plan_of(made[0], dataset, cache=False, dtype=F64), [3, 3])
     rows = torch.arange(60).expand(2, 60)
     spread = [batch.outputs(rows, training=True).detach() for _ in range(20)]
     low, high = torch.stack(spread).std(0).mean((1, 2))

@@ -10,8 +10,8 @@ import torch
 
 from nlsf.errors import ConfigError
 from nlsf.train import train
-from nlsf.train.plan.job import Job
 from nlsf.train.run.folder import RunFolder
+from nlsf.train.run.job import Job
 from nlsf.train.run.provenance import check_kept, head_commit, versions
 from nlsf.train.settings.toml import merged
 from train.small import NODE_MODEL, node_data

@@ -13,8 +13,8 @@ from nlsf.errors import ConfigError, DataError
 from nlsf.peers import SOLVERS
 from nlsf.report.run_page import run_page
 from nlsf.train import resume, train
-from nlsf.train.plan.job import Job
 from nlsf.train.run.folder import RunFolder
+from nlsf.train.run.job import Job
 from nlsf.train.run.predict import predict
 from nlsf.train.settings.models import MODELS
 from train.runs import QUICK, assert_same, metrics, quick, settings_for, untimed, weights

@@ -3,8 +3,8 @@ import torch
 from torch import nn
 
 from nlsf.nn.dropout import Dropout
+from nlsf.peers.plans import KnownOutputs
 from nlsf.train.loop.model_batch import ModelBatch, WeightAverage
-from nlsf.train.plan.inputs import KnownOutputs
 
 
 class Small(nn.Module):

@@ -79,7 +79,7 @@ def compare(
 
 
 def _names(models: str, table: dict[str, Any]) -> list[str]:
-    from nlsf.train.plan.job import load_data
+    from nlsf.train.run.job import load_data
     from nlsf.train.settings.config import DataConfig
     from nlsf.train.settings.models import MODELS, find_model
 
@@ -105,8 +105,8 @@ def _folder(output: Path | None, data: str) -> Path:
 
 def _check_kept(folder: Path, names: Sequence[str], table: dict[str, Any]) -> None:
     """Refuses runs that lie in the folder already and are not those that are asked for."""
-    from nlsf.train.plan.job import Job
     from nlsf.train.run.folder import RunFolder
+    from nlsf.train.run.job import Job
     from nlsf.train.run.provenance import check_kept
 
     for name in names:

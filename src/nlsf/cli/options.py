@@ -60,7 +60,7 @@ def load_named(
 ) -> Dataset:
     """The data that a command names; only ``--set data.KEY=VALUE`` can be set."""
     from nlsf.errors import ConfigError
-    from nlsf.train.plan.job import load_data
+    from nlsf.train.run.job import load_data
     from nlsf.train.settings.config import DataConfig
 
     table = data_table(data, root, offline, settings)

@@ -85,8 +85,8 @@ def say_where(console: Console, path: Path) -> None:
 
 def _dataset(run: Path, root: Path | None, offline: bool) -> Dataset | None:
     """The run's data from another place; ``None`` where the run knows best."""
-    from nlsf.train.plan.job import load_data
     from nlsf.train.run.folder import RunFolder
+    from nlsf.train.run.job import load_data
     from nlsf.train.settings.config import DataConfig
     from nlsf.train.settings.toml import merged, parse_toml
 

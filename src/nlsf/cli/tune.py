@@ -120,7 +120,7 @@ def _space(table: dict[str, Any], path: Path | None) -> Space:
     """The choices of the model, those of the file on top, without what --set decides."""
     from nlsf.errors import ConfigError
     from nlsf.tables.tune.space import Space, space_of
-    from nlsf.train.plan.job import Job
+    from nlsf.train.run.job import Job
     from nlsf.train.settings.toml import read_toml
 
     job = Job.of({**table, "seeds": 1})
@@ -191,7 +191,7 @@ def _finish(
     from nlsf.report.tuning_page import tuning_page
     from nlsf.store.files import write_text
     from nlsf.tables.tune.trials import importances, read_tuned
-    from nlsf.train.plan.job import Job
+    from nlsf.train.run.job import Job
     from nlsf.train.settings.toml import merged, write_toml
 
     tuned = read_tuned(storage, study, trials)

@@ -7,7 +7,7 @@ is a `Solver`, and `Solved` its model.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -21,7 +21,10 @@ from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.pooling import Readout, ReadoutName
 from nlsf.nn.networks import FeatureLinear, Head, dropped
+from nlsf.nn.plans.plan import Examples, Plan, WholeGraph, edges_of
+from nlsf.nn.plans.spectral import maybe_sparse
 from nlsf.peers.matrices import MatrixKind, Neighbourhood
+from nlsf.peers.plans import GraphUnion, KnownOutputs
 from nlsf.spectral.sparse_signal import SparseSignal
 
 WIDTHS = (64, 128)
@@ -166,6 +169,27 @@ class PeerModel(nn.Module):
         if batch is None:
             batch = torch.zeros(x.shape[0], dtype=torch.int64)
         return self.forward_graphs(x, graph, batch, int(batch[-1]) + 1 if len(batch) else 0)
+
+    def plan(
+        self,
+        dataset: Examples,
+        rows: Tensor | None = None,
+        *,
+        dtype: torch.dtype,
+        progress: Callable[[str], None],
+        **options: Any,
+    ) -> Plan:
+        """All nodes of the one graph, or batches of graphs; arguments as in `plan_of`."""
+        if self.level == "graph":
+            return GraphUnion(dataset.graphs, dtype, self.together)
+        progress("Preparing the features")
+        graph = dataset.graphs[0]
+        return WholeGraph(maybe_sparse(graph.x, dtype), edges_of(graph), self.together)
+
+    @property
+    def plan_key(self) -> Hashable:
+        """What `plan` depends on, beside the data."""
+        return type(self), self.level, self.together
 
     def forward_graphs(
         self, x: Tensor | SparseSignal, graph: Neighbourhood, batch: Tensor, num_graphs: int
@@ -358,6 +382,14 @@ class Solved(nn.Module):
     def forward(self, rows: Tensor) -> Tensor:
         """The outputs (m, out_channels) of these examples (m,)."""
         return self.outputs[rows]
+
+    def plan(self, dataset: Examples, rows: Tensor | None = None, **options: Any) -> Plan:
+        """Nothing is prepared, for the outputs are known."""
+        return KnownOutputs()
+
+    def sees_whole_graph(self, dataset: Examples) -> bool:
+        """Whether no step is cheaper for fewer examples: there are no steps."""
+        return True
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
         stored = state_dict.get(f"{prefix}outputs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nlsf.data.dataset import Dataset
 from nlsf.errors import NLSFError
-from nlsf.nn.layers.spectral_layer import SpectralLayer
+from nlsf.nn.layers.spectral_layer import spectral_branches
 from nlsf.report.charts import Chart
 from nlsf.report.errors_section import error_charts
 from nlsf.report.filter_section import filter_charts
@@ -111,7 +111,7 @@ def _model(page: Page, run: TrainedRun) -> None:
 
 
 def _not_shown(run: TrainedRun) -> str:
-    if any(isinstance(part, SpectralLayer) for part in run.model.modules()):
+    if any(spectral_branches(part) for part in run.model.modules()):
         # They see one coarsened graph after the other, which no single spectrum describes.
         return "has spectral filters, but this page cannot show the filters of this model yet."
     return "has no spectral filters: there are no bands, gains or symmetries to show."

@@ -13,8 +13,9 @@ from torch_geometric.data import Data
 from nlsf.data.dataset import Dataset, Split
 from nlsf.data.protocols import digest
 from nlsf.errors import DataError
-from nlsf.nn.layers.spectral_layer import SpectralLayer
-from nlsf.nn.models import NodeClassifier
+from nlsf.nn.layers.spectral_layer import SpectralLayer, spectral_branches
+from nlsf.nn.plans import Plan, Signals, WholeGraph, plan_of
+from nlsf.nn.plans.spectral import SpectralBatches, maybe_sparse, operator_of, spectrum_argument
 from nlsf.report.observe import Observations, observe
 from nlsf.report.record import RunRecord
 from nlsf.spectral import (
@@ -25,15 +26,11 @@ from nlsf.spectral import (
     Projector,
     Spectrum,
     batched_eigh,
-    laplacian,
     partial_eigh,
 )
 from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.operators.shift import ShiftOperator
-from nlsf.spectral.sparse_signal import SparseSignal
-from nlsf.train.plan.inputs import GraphBatches, Inputs, Signals, WholeGraph
-from nlsf.train.plan.inputs_for import inputs_for, spectral_branches
-from nlsf.train.plan.job import Job, fingerprint
+from nlsf.train.run.job import Job, fingerprint
 from nlsf.train.run.provenance import Selected
 
 _LEADING = 32
@@ -151,11 +148,13 @@ class TrainedRun:
         graphs = [job.dataset.graphs[i] for i in (rows if job.dataset.level == "graph" else [0])]
         branches = tuple(_branches(model, job, graphs, cache))
         if branches and job.dataset.level == "graph":
-            inputs: Inputs = _batches(graphs, branches, job.dtype)
-            output, seen = _apply(model, inputs, torch.arange(len(rows)))
+            features = [graph.x.to(job.dtype) for graph in graphs]
+            parts, layers = [b.parts for b in branches], [b.layer for b in branches]
+            plan: Plan = SpectralBatches(features, parts, layers)
+            output, seen = _apply(model, plan, torch.arange(len(rows)))
         else:
-            inputs = _inputs(model, job, branches, cache)
-            output, seen = _apply(model, inputs, rows)
+            plan = _plan(model, job, branches, cache)
+            output, seen = _apply(model, plan, rows)
         return cls(record, job, split, model, branches, rows, output, seen)
 
     @property
@@ -176,8 +175,7 @@ class TrainedRun:
     @property
     def channels(self) -> list[str]:
         """Names of the filtered channels: classes, where class scores are filtered."""
-        scores = isinstance(self.model, NodeClassifier) and self.model.config.place == "scores"
-        if scores and self.dataset.classes:
+        if getattr(self.model, "filters_scores", False) and self.dataset.classes:
             return list(self.dataset.classes)
         count = self.seen.filters[0].norms.shape[-1] if self.seen.filters else 0
         return [f"channel {i + 1}" for i in range(count)]
@@ -200,7 +198,7 @@ def _check_same(record: RunRecord, job: Job, split: Split) -> None:
 def _branches(model: nn.Module, job: Job, graphs: list[Data], cache: bool) -> list[Branch]:
     branches = []
     for layer in spectral_branches(model):
-        shifts = [_shift(graph, layer) for graph in graphs]
+        shifts = [operator_of(graph, layer) for graph in graphs]
         polynomial = isinstance(layer.bands, PolynomialBands)
         shown = IndexBands(_LEADING) if polynomial else layer.bands
         if job.dataset.level == "graph":
@@ -219,42 +217,26 @@ def _smooth(shift: ShiftOperator, layer: SpectralLayer, cache: bool) -> Polynomi
     return PolynomialProjector(shift, layer.bands, complement=layer.complement, cache=cache)
 
 
-def _shift(graph: Data, layer: SpectralLayer) -> ShiftOperator:
-    return laplacian(
-        graph.edge_index,
-        graph.get("edge_weight"),
-        graph.num_nodes,
-        layer.normalization,
-        self_loops=layer.self_loops,
-    )
-
-
-def _batches(graphs: list[Data], branches: Sequence[Branch], dtype: torch.dtype) -> Inputs:
-    made = [Data(x=g.x.to(dtype), edge_index=g.edge_index, num_nodes=g.num_nodes) for g in graphs]
-    return GraphBatches(made, [b.parts for b in branches], [b.layer for b in branches])
-
-
-def _inputs(model: nn.Module, job: Job, branches: Sequence[Branch], cache: bool) -> Inputs:
+def _plan(model: nn.Module, job: Job, branches: Sequence[Branch], cache: bool) -> Plan:
     """As in training, but for the short cuts that do not pass through the filters."""
     dataset = job.dataset
     if not branches:
-        return inputs_for(model, dataset, cache=cache, dtype=job.dtype)
-    projectors = [branch.projector() for branch in branches]
-    graph = {"spectrum": projectors[0] if len(projectors) == 1 else tuple(projectors)}
+        return plan_of(model, dataset, cache=cache, dtype=job.dtype)
+    graph = spectrum_argument([branch.projector() for branch in branches])
     if dataset.signals is not None:
         return Signals(dataset.signals.to(job.dtype), graph)
     x = dataset.graphs[0].x
-    if x.layout == torch.strided:
-        return WholeGraph(x.to(job.dtype), graph)
-    return WholeGraph(SparseSignal.of(x).to(dtype=job.dtype), graph)
+    return WholeGraph(
+        x.to(job.dtype) if x.layout == torch.strided else maybe_sparse(x, job.dtype), graph
+    )
 
 
 @torch.no_grad()
-def _apply(model: nn.Module, inputs: Inputs, rows: Tensor) -> tuple[Tensor, Observations]:
-    size = len(rows) if inputs.whole else _SIGNALS if inputs.together else _TOGETHER
+def _apply(model: nn.Module, plan: Plan, rows: Tensor) -> tuple[Tensor, Observations]:
+    size = len(rows) if plan.whole else _SIGNALS if plan.together else _TOGETHER
     outputs, seen = [], []
-    for part in chain.from_iterable(map(inputs.in_parts, rows.split(max(size, 1)))):
+    for part in chain.from_iterable(map(plan.in_parts, rows.split(max(size, 1)))):
         with observe(model) as one:
-            outputs.append(inputs(model, part))
+            outputs.append(plan(model, part))
         seen.append(one)
     return torch.cat(outputs), Observations.joined(seen)

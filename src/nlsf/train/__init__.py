@@ -1,7 +1,7 @@
 """Training: many seeds as one batch of models, with checkpoints, and test labels out of reach.
 
 The way of a run: settings (`RunConfig`) become data, splits and models (`Job`), which are prepared
-as the model allows (`nlsf.train.plan.inputs_for`) and trained together (`Fit`); what is selected on
+as the model says (`nlsf.nn.plans`) and trained together (`Fit`); what is selected on
 validation examples is then measured on test examples, once (`train`).
 """
 

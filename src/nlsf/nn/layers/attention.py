@@ -14,7 +14,11 @@ from nlsf.nn.layers.node import NodeNLSF
 from nlsf.nn.layers.notebook import number_of_parameters
 from nlsf.nn.layers.pooling import PoolingNLSF
 from nlsf.nn.layers.spectra import SpectrumArgument
-from nlsf.nn.layers.spectral_layer import graph_of_nodes
+from nlsf.nn.layers.spectral_layer import (
+    SpectralLayer,
+    graph_of_nodes,
+    spectral_branches,
+)
 from nlsf.nn.networks import GroupedMLP
 from nlsf.spectral import Decomposition
 from nlsf.spectral.norms import relative
@@ -70,6 +74,11 @@ class LaplacianAttention(nn.Module):
             self.first_score, self.second_score = (
                 GroupedMLP(1, _bands(b), 1, hidden=hidden, zero=True) for b in (first, second)
             )
+
+    @property
+    def spectral_branches(self) -> list[SpectralLayer]:
+        """The layers that the pair ``spectrum`` is for."""
+        return [*spectral_branches(self.first), *spectral_branches(self.second)]
 
     def reset_parameters(self) -> None:
         """Back to the start, where both branches weigh the same."""

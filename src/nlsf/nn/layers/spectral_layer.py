@@ -45,6 +45,11 @@ class SpectralLayer(nn.Module):
         self.self_loops = self_loops
         self.n_bands = self.bands.n_bands + int(complement)
 
+    @property
+    def spectral_branches(self) -> list[SpectralLayer]:
+        """The layers that the ``spectrum`` argument is for: this one."""
+        return [self]
+
     def projector(
         self,
         x: Tensor,
@@ -80,6 +85,18 @@ class SpectralLayer(nn.Module):
         """The invariant norms (..., B, d)."""
         with _full_precision(parts.projector.dimension.device):
             return analyze(parts, p=self.norm, normalize=self.normalize)
+
+
+def spectral_branches(model: nn.Module) -> list[SpectralLayer]:
+    """The layers whose bands a model's ``spectrum`` argument is for; none for other models.
+
+    A module says it as its attribute of this name. Otherwise the first one inside that does counts.
+    """
+    for part in model.modules():
+        found: list[SpectralLayer] | None = getattr(part, "spectral_branches", None)
+        if found is not None:
+            return found
+    return []
 
 
 def _full_precision(device: torch.device) -> AbstractContextManager[object]:

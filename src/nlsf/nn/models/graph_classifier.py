@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
@@ -16,6 +17,8 @@ from nlsf.nn.layers.pooling import PoolingNLSF, ReadoutName
 from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.models.parts import Operator, check_operators, normalization_of
 from nlsf.nn.networks import Head
+from nlsf.nn.plans.plan import Examples, Plan, Signals
+from nlsf.nn.plans.spectral import PreparedSet, SpectralBatches, bands_key, usual_plan
 from nlsf.nn.responses.psi import Psi, ResponseName, Start
 from nlsf.nn.responses.response import Sharing
 from nlsf.spectral import (
@@ -26,6 +29,13 @@ from nlsf.spectral import (
 )
 from nlsf.spectral.prepared_graphs import PreparedGraphs
 from nlsf.spectral.prepared_nodes import PreparedNodes
+
+_CHUNK = 256
+"""Graphs that are padded to one size at a time, while they are prepared."""
+
+_PROJECTIONS = 500_000_000
+"""Numbers (nodes times bands times channels) that the projections of a data set may take: 2 GB in
+single precision. With more, eigenvectors are multiplied in every step, in about twice the time."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +153,41 @@ class GraphClassifier(nn.Module):
         options = {} if spectrum is None else {"spectrum": spectrum}
         out: Tensor = self.head(self.filter(x, edge_index, edge_weight, batch, **options))
         return out
+
+    def plan(
+        self,
+        dataset: Examples,
+        rows: Tensor | None = None,
+        *,
+        cache: bool,
+        dtype: torch.dtype,
+        progress: Callable[[str], None],
+        memory: int | None = None,
+    ) -> Plan:
+        """Prepared graphs where `prepare` allows it, else batches; arguments as in `plan_of`."""
+        plan = usual_plan(self, dataset, cache=cache, dtype=dtype, progress=progress)
+        pooling = self.config.level == "pooling"
+        if not self.can_prepare:
+            return plan
+        if isinstance(plan, Signals) and not pooling:
+            return PreparedSet(self.prepare(plan.signals, **plan.graph))
+        if not isinstance(plan, SpectralBatches):
+            return plan
+        numbers = dataset.num_features * sum(branch.n_bands for branch in plan.branches)
+        if pooling and numbers * sum(map(len, plan.features)) > _PROJECTIONS:
+            return plan
+        progress("Preparing the graphs")
+        chunks = []
+        for some in torch.arange(len(plan.features)).split(_CHUNK):
+            x, graph = plan.batch(some)
+            chunks.append(self.prepare(x, **graph))
+        joined: list[Any] = [type(parts[0]).cat(parts) for parts in zip(*chunks, strict=True)]
+        return PreparedSet(joined, at_once=64 if pooling else PreparedSet.at_once)
+
+    @property
+    def plan_key(self) -> Hashable:
+        """What of the settings `plan` depends on."""
+        return type(self), self.can_prepare, self.config.level, bands_key(self)
 
     @property
     def can_prepare(self) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
@@ -15,6 +17,13 @@ from nlsf.nn.layers.spectral_layer import require_real
 from nlsf.nn.layers.stack import NLSFStack
 from nlsf.nn.models.parts import Operator, check_operators, normalization_of
 from nlsf.nn.networks import FeatureLinear, dropped
+from nlsf.nn.plans.plan import Examples, Plan, WholeGraph
+from nlsf.nn.plans.spectral import (
+    LabelledRows,
+    bands_key,
+    maybe_sparse,
+    usual_plan,
+)
 from nlsf.nn.responses.psi import ResponseName, Start
 from nlsf.nn.responses.response import Mode, Sharing
 from nlsf.spectral import (
@@ -22,9 +31,11 @@ from nlsf.spectral import (
     Decomposition,
     DyadicBands,
     IndexBands,
+    PolynomialBands,
     PolynomialProjector,
     Projector,
 )
+from nlsf.spectral.eigen.cache import SpectrumCache
 from nlsf.spectral.prepared_bands import PreparedBands
 from nlsf.spectral.prepared_rows import PreparedRows
 from nlsf.spectral.sparse_signal import SparseSignal
@@ -195,6 +206,52 @@ class NodeClassifier(nn.Module):
             y = 2 * y.unflatten(-1, (2, -1)).sum(-2)
         out: Tensor = self.decoder(y)
         return out
+
+    def plan(
+        self,
+        dataset: Examples,
+        rows: Tensor | None = None,
+        *,
+        cache: bool,
+        dtype: torch.dtype,
+        progress: Callable[[str], None],
+        memory: int | None = None,
+    ) -> Plan:
+        """Only the labelled rows where `prepare` allows it, else all nodes; as in `plan_of`."""
+        plan = usual_plan(self, dataset, cache=cache, dtype=dtype, progress=progress)
+        if not isinstance(plan, WholeGraph):
+            return plan
+        x: Any = plan.x
+        if self.sees_whole_graph(dataset):
+            return WholeGraph(maybe_sparse(x, dtype), plan.graph)
+        if not any(isinstance(branch.bands, PolynomialBands) for branch in self._branches()):
+            x = maybe_sparse(x, dtype)
+        options: dict[str, Any] = {"progress": progress}
+        if memory is not None:
+            options["memory"] = memory
+        if cache:
+            options["folder"] = SpectrumCache().root / "projections"
+        every = torch.arange(dataset.num_examples) if rows is None else rows.unique()
+        prepared = self.prepare(every, x, **plan.graph, **options)
+        # Filters of sparse features themselves are faster one by one than dense and together.
+        alone = self.config.encoder == "none" and isinstance(x, SparseSignal)
+        return LabelledRows(prepared, every, x.shape[0], together=not alone)
+
+    @property
+    def plan_key(self) -> Hashable:
+        """What of the settings `plan` depends on."""
+        filters_features = self.can_prepare and self.config.encoder == "none"
+        return type(self), self.can_prepare, filters_features, bands_key(self)
+
+    def sees_whole_graph(self, dataset: Examples) -> bool:
+        """Whether a step needs all nodes, and not only the labelled ones."""
+        dense = dataset.graphs[0].x.layout == torch.strided
+        return dataset.level == "node" and not (self.can_prepare and dense)
+
+    @property
+    def filters_scores(self) -> bool:
+        """Whether the channels of the filters are the class scores."""
+        return self.config.place == "scores"
 
     @property
     def can_prepare(self) -> bool:

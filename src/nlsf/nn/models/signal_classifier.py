@@ -5,7 +5,7 @@ It pools over a graph that is made smaller several times: `Pyramid`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -19,7 +19,9 @@ from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.mixing import MixingNLSF
 from nlsf.nn.layers.spectra import content_digest
+from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.networks import Head
+from nlsf.nn.plans.plan import Examples, Plan, Signals
 from nlsf.nn.responses.psi import ResponseName
 from nlsf.nn.responses.response import Sharing
 from nlsf.spectral import Bands, Projector, UniformBands, laplacian, partial_eigh
@@ -307,6 +309,36 @@ class SignalClassifier(nn.Module):
             cache=cache,
             dtype=dtype,
         )
+
+    def plan(
+        self,
+        dataset: Examples,
+        rows: Tensor | None = None,
+        *,
+        cache: bool,
+        dtype: torch.dtype,
+        progress: Callable[[str], None],
+        memory: int | None = None,
+    ) -> Plan:
+        """Signals on one pyramid; arguments as in `plan_of`."""
+        if dataset.signals is None:
+            raise ModelError(f"The model is for signals on one graph, not for {dataset.level}s.")
+        graph = dataset.graphs[0]
+        progress(f"Eigendecompositions of {graph.num_nodes:,} nodes and of their clusters")
+        edges, weights = graph.edge_index, graph.get("edge_weight")
+        pyramid = self.pyramid(edges, weights, cache=cache, dtype=dtype)
+        return Signals(dataset.signals.to(dtype), {"spectrum": pyramid})
+
+    @property
+    def plan_key(self) -> Hashable:
+        """What of the settings `plan` depends on."""
+        c = self.config
+        return type(self), repr(c.bands), len(c.widths), c.halvings
+
+    @property
+    def spectral_branches(self) -> list[SpectralLayer]:
+        """None: the ``spectrum`` argument is a `Pyramid`."""
+        return []
 
     def forward(
         self,

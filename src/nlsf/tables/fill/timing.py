@@ -14,12 +14,12 @@ from typing import Any
 import torch
 
 from nlsf.errors import ConfigError, FormatError, NLSFError
+from nlsf.nn.plans import Plan
 from nlsf.store import json_lines
 from nlsf.store.files import text_checksum
 from nlsf.tables.fill.fill import held
 from nlsf.tables.spec.experiment import Cell, Column, Experiment
-from nlsf.train.plan.inputs import Inputs
-from nlsf.train.plan.job import Job
+from nlsf.train.run.job import Job
 from nlsf.train.run.provenance import versions
 from nlsf.train.settings.config import without_place
 
@@ -214,15 +214,15 @@ class _Runner:
     def __init__(
         self,
         job: Job,
-        inputs: Inputs,
+        plan: Plan,
         prepare_time: tuple[float, float],
         train_time: tuple[float, float],
         epochs: int,
     ) -> None:
-        self.job, self.inputs = job, inputs
+        self.job, self.plan = job, plan
         self.prepare_time, self.train_time, self.epochs = prepare_time, train_time, epochs
         self.times: list[tuple[float, float]] = []
-        self.fit = job.fit(inputs, [0])
+        self.fit = job.fit(plan, [0])
 
     @classmethod
     def of(cls, cell: Cell) -> _Runner:
@@ -231,17 +231,17 @@ class _Runner:
         if job.solution(0) is not None:
             raise ConfigError(f"The model {cell.model!r} has no epochs whose time could be taken.")
         clock = _Clock()
-        inputs = job.inputs(cache=False, progress=lambda text: None)
+        plan = job.plan(cache=False, progress=lambda text: None)
         prepared = clock.read()
         clock = _Clock()
-        fit = job.fit(inputs, [0])
+        fit = job.fit(plan, [0])
         fit.run()
-        return cls(job, inputs, prepared, clock.read(), fit.epoch)
+        return cls(job, plan, prepared, clock.read(), fit.epoch)
 
     def step(self, keep: bool) -> None:
         """One epoch, timed."""
         if self.fit.finished:
-            self.fit = self.job.fit(self.inputs, [0])
+            self.fit = self.job.fit(self.plan, [0])
         clock = _Clock()
         self.fit.step()
         if keep:

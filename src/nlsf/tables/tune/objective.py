@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,10 @@ from nlsf.data.dataset import Dataset, Split
 from nlsf.data.metrics import measure
 from nlsf.data.protocols import draw
 from nlsf.errors import ConfigError, ModelError, NLSFError
-from nlsf.nn.models import SignalClassifier
+from nlsf.nn.plans import Plan, plan_key_of, plan_of
 from nlsf.tables.tune.space import Choice, Point, Space, encode, read_choice
 from nlsf.train.loop.fit import Fit
-from nlsf.train.plan.inputs import Inputs
-from nlsf.train.plan.inputs_for import inputs_for, spectral_branches
-from nlsf.train.plan.job import Job, load_data
+from nlsf.train.run.job import Job, load_data
 from nlsf.train.settings.config import DataConfig, RunConfig, check_keys, resolve, user_path
 from nlsf.train.settings.toml import Table, merged, to_table
 
@@ -30,14 +28,14 @@ TUNING_SEED = 1_000_000
 """The seed of the first tuning split: far from 0, 1, 2, ..., the seeds of reported splits."""
 
 _KEPT = 4
-"""Prepared inputs that are kept for later trials."""
+"""Plans that are kept for later trials."""
 
 
 class Objective:
     """Trains points of a space on the tuning splits and gives their validation metric.
 
-    The data are loaded once, features are made once for each way to make them, and inputs are kept
-    for trials whose models read the same. Labels that are in no training or validation part of the
+    The data are loaded once, features are made once for each way to make them, and plans are kept
+    for trials whose models can share them. Labels that are in no training or validation part of the
     tuning splits are wiped out before the first trial.
 
     Args:
@@ -79,7 +77,7 @@ class Objective:
         self._dataset = _only_seen(self._dataset, self._splits)
         self.space, self.default = self._with_defaults(space, config)
         self._made: dict[str, tuple[Any, Dataset]] = {}
-        self._inputs: OrderedDict[str, Inputs] = OrderedDict()
+        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
 
     def train(self, point: Point) -> Iterator[tuple[int, float]]:
         """Trains the models of a point on all splits; after each epoch (epoch, metric so far).
@@ -94,8 +92,8 @@ class Objective:
         if solved is not None:
             yield 0, solved
             return
-        inputs = self._prepared(job)
-        fits = [job.fit(inputs, group) for group in job.groups()]
+        plan = self._plan(job)
+        fits = [job.fit(plan, group) for group in job.groups()]
         while running := [fit for fit in fits if not fit.finished]:
             for fit in running:
                 _check_finite(fit.step())
@@ -113,27 +111,22 @@ class Objective:
         fitted, dataset = self._made[made]
         return Job(replace(config, features=fitted), dataset, tuple(self._splits))
 
-    def _prepared(self, job: Job) -> Inputs:
-        """The inputs of a job's models, from an earlier trial if one had the same."""
+    def _plan(self, job: Job) -> Plan:
+        """How a job's models are trained: the plan of an earlier trial, if it is good for them."""
         model = job.model(self._seeds[0])
-        reads = [
-            (repr(b.bands), b.normalization, b.self_loops, b.complement, b.norm, b.normalize)
-            for b in spectral_branches(model)
-        ]
-        made = encode(to_table(job.config.features))
-        pyramid = model.config if isinstance(model, SignalClassifier) else None
-        prepares = getattr(model, "can_prepare", None)
-        name = repr((type(model), prepares, reads, pyramid, made, job.dtype))
-        if name in self._inputs:
-            self._inputs.move_to_end(name)
-            return self._inputs[name]
-        while len(self._inputs) >= _KEPT:
-            self._inputs.popitem(last=False)
-        rows = torch.cat([part for split in self._splits for part in (split.train, split.val)])
-        self._inputs[name] = inputs_for(
-            model, job.dataset, rows, cache=self._cache, dtype=job.dtype, progress=self._message
-        )
-        return self._inputs[name]
+        own = plan_key_of(model)
+        if own is None:  # then all settings of the model count
+            own = type(model), encode(to_table(dict(job.config.model)))
+        key = own, encode(to_table(job.config.features)), job.dtype
+        if key not in self._plans:
+            while len(self._plans) >= _KEPT:
+                self._plans.popitem(last=False)
+            rows = torch.cat([part for split in self._splits for part in (split.train, split.val)])
+            self._plans[key] = plan_of(
+                model, job.dataset, rows, cache=self._cache, dtype=job.dtype, progress=self._message
+            )
+        self._plans.move_to_end(key)
+        return self._plans[key]
 
     def _solved(self, job: Job) -> float | None:
         """The metric of a model without epochs."""

@@ -12,9 +12,9 @@ from nlsf.data.dataset import Lesson, Metric
 from nlsf.data.metrics import higher_is_better, loss, score
 from nlsf.errors import ModelError
 from nlsf.nn.models.parts import parameter_groups
+from nlsf.nn.plans import Plan
 from nlsf.train.loop.group import Group
 from nlsf.train.loop.model_batch import BatchAdam, ModelBatch, WeightAverage
-from nlsf.train.plan.inputs import Inputs
 from nlsf.train.settings.config import TrainingConfig
 
 
@@ -92,7 +92,7 @@ class Fit:
 
     Args:
         models: the models; they keep their weights, the batch trains copies.
-        inputs: what they are applied to.
+        plan: how they are applied.
         lessons: one a model, of equal sizes.
         settings: one a model; they may differ in learning rates and weight decays only.
         seeds: one a model.
@@ -110,7 +110,7 @@ class Fit:
     def __init__(
         self,
         models: Sequence[nn.Module],
-        inputs: Inputs,
+        plan: Plan,
         lessons: Sequence[Lesson],
         settings: Sequence[TrainingConfig],
         seeds: Sequence[int],
@@ -122,7 +122,7 @@ class Fit:
             raise ModelError("Models trained together must agree in all but rates and decays.")
         self.metric = metric
         self.group = group or Group()
-        self.batch = ModelBatch(models, inputs, seeds, self.group)
+        self.batch = ModelBatch(models, plan, seeds, self.group)
         self.lessons = _stack(lessons)
         groups = parameter_groups(models[0])
         self.adam = BatchAdam(
@@ -219,7 +219,7 @@ class Fit:
         """The mean training losses (M,) of one epoch."""
         size, lesson = self.settings.batch_size, self.lessons
         count = lesson.train.shape[1]
-        if size is None or size >= count or self.batch.inputs.whole:
+        if size is None or size >= count or self.batch.plan.whole:
             return self._learn(lesson.train, lesson.train_y)
         order = self.batch.permutations(count)
         total = torch.zeros(len(self.batch), dtype=torch.float64)
@@ -244,7 +244,7 @@ class Fit:
     def _validate(self) -> tuple[Tensor, Tensor]:
         y, count = self.lessons.val_y, self.lessons.val.shape[1]
         rows = self.lessons.val[:, self.group.share(count)]
-        parts = self.batch.inputs.in_parts(rows)
+        parts = self.batch.plan.in_parts(rows)
         chunks = [self.batch.outputs(part, training=False) for part in parts]
         output = self.group.join(torch.cat(chunks, dim=1), count)
         return self.group.agree(loss(output, y)), self.group.agree(score(self.metric, output, y))
@@ -281,10 +281,10 @@ class Fit:
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, inputs: Inputs, rows: Tensor) -> Tensor:
+def evaluate(model: nn.Module, plan: Plan, rows: Tensor) -> Tensor:
     """The outputs (R, C) of one model at some examples, in evaluation mode."""
     model.eval()
-    return torch.cat([inputs(model, some) for some in inputs.in_parts(rows)])
+    return torch.cat([plan(model, some) for some in plan.in_parts(rows)])
 
 
 def _stack(lessons: Sequence[Lesson]) -> Lesson:

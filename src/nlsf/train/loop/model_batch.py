@@ -16,8 +16,8 @@ from torch.utils._pytree import tree_map
 
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout, draw_masks, draw_padded_masks, dropout_shapes
+from nlsf.nn.plans import Plan
 from nlsf.train.loop.group import Group, with_shared_norms
-from nlsf.train.plan.inputs import Inputs
 
 
 class ModelBatch:
@@ -30,7 +30,7 @@ class ModelBatch:
 
     Args:
         models: modules with the same parameter names and shapes; they may differ in dropout rates.
-        inputs: what they are applied to.
+        plan: how they are applied.
         seeds: one a model, of its generator.
         group: the processes that share every call; the generators of all of them draw the same.
     """
@@ -38,11 +38,11 @@ class ModelBatch:
     def __init__(
         self,
         models: Sequence[nn.Module],
-        inputs: Inputs,
+        plan: Plan,
         seeds: Sequence[int],
         group: Group | None = None,
     ) -> None:
-        self.inputs = inputs
+        self.plan = plan
         self.group = group or Group()
         self.models = [with_shared_norms(model, self.group) for model in models]
         if len({_dropout_places(model) for model in models}) > 1:
@@ -50,7 +50,7 @@ class ModelBatch:
         self.generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         self.params = {k: v.requires_grad_() for k, v in _stack(models, "named_parameters").items()}
         self.buffers = _stack(models, "named_buffers")
-        self._applied = _Applied(self.models[0], inputs)
+        self._applied = _Applied(self.models[0], plan)
         self._shapes: dict[int, dict[str, torch.Size]] = {}
         self._windows: dict[int, dict[str, tuple[int, int]]] = {}
 
@@ -71,10 +71,10 @@ class ModelBatch:
         count = rows.shape[1]
         rows = rows[:, self.group.share(count)] if training else rows
         state = {f"model.{k}": v for k, v in {**self.params, **self.buffers}.items()}
-        if not self.inputs.together:
+        if not self.plan.together:
             return self._one_by_one(state, rows, training)
-        chosen = self.inputs.select(rows)
-        if training and self.group.size > 1 and self.inputs.padded(chosen) is not None:
+        chosen = self.plan.select(rows)
+        if training and self.group.size > 1 and self.plan.padded(chosen) is not None:
             # Each model has a window of its own in the nodes of all processes.
             return self._one_by_one(state, rows, training)
         self._applied.train(training)
@@ -99,12 +99,12 @@ class ModelBatch:
 
     def _alone(self, m: int, state: Mapping[str, Tensor], rows: Tensor, training: bool) -> Tensor:
         """One model, which draws its masks on the way: their shapes differ from batch to batch."""
-        applied = _Applied(self.models[m], self.inputs).train(training)
+        applied = _Applied(self.models[m], self.plan).train(training)
         for part in applied.modules():
             if isinstance(part, Dropout):
                 part.generator = self.generators[m]
                 part.window = None if self.group.size == 1 else self.group.window
-        chosen = self.inputs.select(rows)
+        chosen = self.plan.select(rows)
         out: Tensor = functional_call(applied, {k: v[m] for k, v in state.items()}, (chosen,))
         return out
 
@@ -147,11 +147,11 @@ class ModelBatch:
             count: R, the examples of each model; the shapes of masks depend on nothing else, but
                 for the numbers of rows that are padded.
             state: parameters and buffers.
-            chosen: what `Inputs.select` gave for this process's share of the examples.
+            chosen: what `Plan.select` gave for this process's share of the examples.
         """
         if not _dropout_places(self._applied):
             return {}
-        padded = self.inputs.padded(chosen)
+        padded = self.plan.padded(chosen)
         if count not in self._shapes:
             shapes = dropout_shapes(self._applied.model, lambda: self._together(state, chosen))
             # Drawn for the whole batch, so that masks do not depend on who computes a row.
@@ -168,15 +168,15 @@ class ModelBatch:
 
 
 class _Applied(nn.Module):
-    """A model applied to its inputs: examples in, outputs out."""
+    """A model applied by its plan: examples in, outputs out."""
 
-    def __init__(self, model: nn.Module, inputs: Inputs) -> None:
+    def __init__(self, model: nn.Module, plan: Plan) -> None:
         super().__init__()
         self.model = model
-        self.inputs = inputs
+        self.plan = plan
 
     def forward(self, chosen: Any) -> Tensor:
-        return self.inputs.apply(self.model, chosen)
+        return self.plan.apply(self.model, chosen)
 
 
 def _any_rows(shape: torch.Size, width: int) -> torch.Size:

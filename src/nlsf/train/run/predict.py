@@ -17,11 +17,11 @@ from nlsf.data.features import FeatureConfig
 from nlsf.data.metrics import best_seed, default_metrics, measure
 from nlsf.data.protocols import digest, draw
 from nlsf.errors import ConfigError, DataError, NLSFError
+from nlsf.nn.plans import plan_of
 from nlsf.store.files import write_text
 from nlsf.train.loop.fit import evaluate
-from nlsf.train.plan.inputs_for import inputs_for
-from nlsf.train.plan.job import fingerprint
 from nlsf.train.run.folder import RunFolder
+from nlsf.train.run.job import fingerprint
 from nlsf.train.run.provenance import check_spec
 from nlsf.train.settings.models import MODELS, ModelKind
 from nlsf.train.settings.toml import from_table, parse_toml
@@ -109,8 +109,8 @@ def predict(
     dtype = getattr(torch, table["training"]["dtype"])
     model = model.to(dtype)
     model.load_state_dict(weights)
-    inputs = inputs_for(model, dataset, cache=cache, dtype=dtype)
-    output = evaluate(model, inputs, torch.arange(dataset.num_examples))
+    plan = plan_of(model, dataset, cache=cache, dtype=dtype)
+    output = evaluate(model, plan, torch.arange(dataset.num_examples))
 
     classes = tuple(meta["classes"])
     known, y = _labels(dataset, classes, output.shape[1])

@@ -19,8 +19,8 @@ from torch import Tensor
 from nlsf.data.catalogue.lookup import find, knows
 from nlsf.data.protocols import digest
 from nlsf.errors import ConfigError, DataError
-from nlsf.train.plan.job import Job, fingerprint
 from nlsf.train.run.folder import RunFolder
+from nlsf.train.run.job import Job, fingerprint
 from nlsf.train.settings.config import user_path, without_place
 from nlsf.train.settings.toml import Table, flat, parse_toml
 

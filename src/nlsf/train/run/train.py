@@ -16,13 +16,12 @@ from nlsf.data.dataset import Dataset
 from nlsf.data.metrics import default_metrics, interval, loss, measure
 from nlsf.data.protocols import digest
 from nlsf.errors import ModelError
+from nlsf.nn.plans import Plan, sees_whole_graph
 from nlsf.train.loop.fit import evaluate
 from nlsf.train.loop.group import Group
-from nlsf.train.plan.inputs import Inputs
-from nlsf.train.plan.inputs_for import sees_whole_graph
-from nlsf.train.plan.job import Job
 from nlsf.train.run.display import Display
 from nlsf.train.run.folder import RunFolder
+from nlsf.train.run.job import Job
 from nlsf.train.run.provenance import Selected, versions
 from nlsf.train.run.training import Habits, Meter, Training
 from nlsf.train.settings.toml import merged, parse_toml
@@ -225,8 +224,8 @@ def _trained(job: Job, folder: RunFolder, habits: Habits) -> RunResult:
     )
     started = time.perf_counter()
     with habits.display as display:
-        inputs = processes.each(
-            lambda: job.inputs(cache=habits.cache, progress=display.message, memory=habits.memory)
+        plan = processes.each(
+            lambda: job.plan(cache=habits.cache, progress=display.message, memory=habits.memory)
         )
         prepared = time.perf_counter() - started
         selected = processes.once(lambda: Selected.read(folder, job))
@@ -234,14 +233,14 @@ def _trained(job: Job, folder: RunFolder, habits: Habits) -> RunResult:
             if not selected.holds(group):
                 found = _solved(job, group, display)
                 if found is None:
-                    training = Training(job, inputs, folder, habits, group)
+                    training = Training(job, plan, folder, habits, group)
                     found = training.run(selected.metrics_size)
                 selected.add(group, *found)
                 processes.once(lambda: selected.write(folder, job))
 
         def end() -> RunResult:
             # Selection is over: only from here on are test labels read.
-            rows = _measure(job, inputs, selected, prepared, folder.spec)
+            rows = _measure(job, plan, selected, prepared, folder.spec)
             folder.write_results(rows)
             result = RunResult(folder, job.config.metric, rows)
             folder.log(f"finished: test {job.config.metric} {result.summary()[0]:.4f}")
@@ -271,7 +270,7 @@ def _solved(
 
 
 def _measure(
-    job: Job, inputs: Inputs, selected: Selected, prepared: float, spec: str
+    job: Job, plan: Plan, selected: Selected, prepared: float, spec: str
 ) -> list[dict[str, Any]]:
     """One row of results a seed, in the order of the seeds."""
     config = job.config
@@ -287,7 +286,7 @@ def _measure(
             ("val", lesson.val, lesson.val_y),
             ("test", split.test, job.test_labels(split)),
         ):
-            output = evaluate(model, inputs, examples)
+            output = evaluate(model, plan, examples)
             numbers |= {f"{part}_{name}": measure(name, output, y) for name in metrics}
             numbers[f"{part}_loss"] = float(loss(output, y))
         rows.append(

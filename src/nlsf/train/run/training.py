@@ -17,11 +17,11 @@ from typing import Any
 from torch import Tensor
 
 from nlsf.errors import ConfigError, ModelError
+from nlsf.nn.plans import Plan
 from nlsf.train.loop.group import Group
-from nlsf.train.plan.inputs import Inputs
-from nlsf.train.plan.job import Job
 from nlsf.train.run.display import Display, SilentDisplay
 from nlsf.train.run.folder import RunFolder
+from nlsf.train.run.job import Job
 from nlsf.train.run.provenance import check_origin, origin
 
 
@@ -161,7 +161,7 @@ class Training:
 
     Args:
         job: data, models and settings.
-        inputs: of all models.
+        plan: of all models.
         folder: where metrics and checkpoints go.
         habits: how it is done.
         group: the numbers of the models that train together.
@@ -170,7 +170,7 @@ class Training:
     def __init__(
         self,
         job: Job,
-        inputs: Inputs,
+        plan: Plan,
         folder: RunFolder,
         habits: Habits,
         group: list[int],
@@ -179,7 +179,7 @@ class Training:
         self.display = habits.display
         self.board: TensorBoardWriter | None = None
         self.seeds = [job.config.seeds[number] for number in group]
-        self.fit = job.fit(inputs, group, habits.processes)
+        self.fit = job.fit(plan, group, habits.processes)
         self.spent = Usage()
 
     def run(self, metrics_size: int) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:

@@ -6,12 +6,12 @@ from torch_geometric.data import Batch, Data
 
 from nlsf.data.dataset import Dataset, Lesson
 from nlsf.errors import SignalError
+from nlsf.nn.plans import plan_of
 from nlsf.peers import PEERS
+from nlsf.peers.plans import GraphUnion
 from nlsf.testing.graphs import hostile_graphs
 from nlsf.train.loop.fit import Fit, evaluate
 from nlsf.train.loop.model_batch import ModelBatch
-from nlsf.train.plan.graph_union import GraphUnion
-from nlsf.train.plan.inputs_for import inputs_for
 from nlsf.train.settings.config import TrainingConfig
 from nlsf.train.settings.models import MODELS
 from train.small import given, graph_data, random
@@ -48,7 +48,7 @@ def models_of(name, **fields):
 
 
 def union_of(name, dataset):
-    inputs = inputs_for(model_of(name), dataset, cache=False, dtype=F64)
+    inputs = plan_of(model_of(name), dataset, cache=False, dtype=F64)
     assert type(inputs) is GraphUnion
     return inputs
 
@@ -88,7 +88,7 @@ def test_no_readout_sees_padding(readout):
     batch = ModelBatch(models_of("gcn", readout=readout), union_of("gcn", hostile_data()), [0] * 3)
     out = batch.outputs(ROWS, training=False)
     for m, model in enumerate(batch.models):
-        torch.testing.assert_close(out[m], batch.inputs(model.eval(), ROWS[m]), **EXACT)
+        torch.testing.assert_close(out[m], batch.plan(model.eval(), ROWS[m]), **EXACT)
 
 
 def test_rows_are_padded():
@@ -105,7 +105,7 @@ def test_dropout_is_what_each_model_draws_when_it_is_called(name):
     inputs = union_of(name, hostile_data())
     together = ModelBatch(models_of(name), inputs, [3, 4, 5])
     one_by_one = ModelBatch(models_of(name), union_of(name, hostile_data()), [3, 4, 5])
-    one_by_one.inputs.together = False
+    one_by_one.plan.together = False
     for rows in (ROWS, ROWS[:, :3], ROWS):
         out = together.outputs(rows, training=True)
         torch.testing.assert_close(out, one_by_one.outputs(rows, training=True), **EXACT)
@@ -144,7 +144,7 @@ def test_a_training_together_is_three_trainings_alone(name):
 @pytest.mark.parametrize("name", ["gin", "gat"])
 @pytest.mark.parametrize("most", [1, 20, 60, 10_000])
 def test_evaluation_in_parts(monkeypatch, name, most):
-    monkeypatch.setattr("nlsf.train.plan.graph_union._NODES", most)
+    monkeypatch.setattr("nlsf.nn.plans.plan._NODES", most)
     inputs, model = union_of(name, hostile_data()), model_of(name).eval()
     rows = torch.randperm(12, generator=torch.Generator().manual_seed(0))
     parts = inputs.in_parts(rows)

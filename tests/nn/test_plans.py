@@ -6,12 +6,13 @@ from torch import nn
 from torch_geometric.data import Batch, Data
 
 from nlsf.nn import GraphClassifier, NodeClassifier, SparseSignal, Start
+from nlsf.nn.layers.spectral_layer import spectral_branches
 from nlsf.nn.models import SignalClassifier
+from nlsf.nn.plans import Signals, WholeGraph, plan_of
+from nlsf.nn.plans.plan import GraphBatches
+from nlsf.nn.plans.spectral import LabelledRows, PreparedSet, SpectralBatches
 from nlsf.spectral import DyadicBands, IndexBands, PolynomialBands, UniformBands
 from nlsf.train.loop.fit import evaluate
-from nlsf.train.plan.graph_union import GraphUnion
-from nlsf.train.plan.inputs import GraphBatches, LabelledRows, PreparedSet, Signals, WholeGraph
-from nlsf.train.plan.inputs_for import inputs_for, spectral_branches
 from nlsf.train.settings.models import MODELS
 from train.small import BANDS, graph_data, node_data, signal_data
 
@@ -28,7 +29,7 @@ def model_of(kind, dataset, **fields):
 
 
 def prepared(model, dataset, rows=None):
-    return inputs_for(model, dataset, rows, cache=False, dtype=F64)
+    return plan_of(model, dataset, rows, cache=False, dtype=F64)
 
 
 def assert_outputs(inputs, model, plain):
@@ -63,7 +64,7 @@ def test_nodes(branches, fields, kind):
 
 @pytest.mark.parametrize("branches", ["attention", "index", "value"])
 def test_rows_of_sparse_features_that_come_again_are_prepared_further(branches, monkeypatch):
-    monkeypatch.setattr("nlsf.train.plan.inputs._REMEMBERED", 2)
+    monkeypatch.setattr("nlsf.nn.plans.spectral._REMEMBERED", 2)
     dataset = node_data()
     graph = dataset.graphs[0]
     graph.x = torch.where(graph.x > graph.x.quantile(0.8), graph.x, 0.0)
@@ -193,30 +194,30 @@ def test_dense_features_stay_dense():
     [
         ({"level": "graph"}, PreparedSet),
         ({"level": "graph", "channels": None}, PreparedSet),
-        ({"level": "graph", "norm": 1.0}, GraphBatches),
+        ({"level": "graph", "norm": 1.0}, SpectralBatches),
         ({"level": "pooling"}, PreparedSet),
         ({"level": "pooling", "norm": 1.0, "a": 0.5, "readout": "max"}, PreparedSet),
         ({"level": "pooling", "response": "bandwise", "complement": False}, PreparedSet),
-        ({"level": "pooling", "response": "full"}, GraphBatches),
+        ({"level": "pooling", "response": "full"}, SpectralBatches),
     ],
 )
 def test_graphs(monkeypatch, branches, fields, kind):
     # Graphs are prepared in several parts, of unequal width.
-    monkeypatch.setattr("nlsf.train.plan.inputs_for._CHUNK", 7)
+    monkeypatch.setattr("nlsf.nn.models.graph_classifier._CHUNK", 7)
     dataset = graph_data()
     model = model_of(GraphClassifier, dataset, branches=branches, **fields)
     inputs = prepared(model, dataset)
     assert type(inputs) is kind
-    assert inputs.together is (kind is not GraphBatches)
+    assert inputs.together is (kind is not SpectralBatches)
     batch = Batch.from_data_list(list(dataset.graphs))
     assert_outputs(inputs, model, model(batch.x.to(F64), batch.edge_index, None, batch.batch))
 
 
 def test_projections_that_are_too_many_are_not_kept(monkeypatch):
-    monkeypatch.setattr("nlsf.train.plan.inputs_for._PROJECTIONS", 10)
+    monkeypatch.setattr("nlsf.nn.models.graph_classifier._PROJECTIONS", 10)
     dataset = graph_data()
     model = model_of(GraphClassifier, dataset, level="pooling")
-    assert type(prepared(model, dataset)) is GraphBatches
+    assert type(prepared(model, dataset)) is SpectralBatches
 
 
 @pytest.mark.parametrize("branches", ["attention", "index", "value"])
@@ -254,7 +255,7 @@ class Linear(nn.Module):
 
 @pytest.mark.parametrize(
     ("dataset", "kind"),
-    [(node_data(), WholeGraph), (graph_data(), GraphUnion), (signal_data(), Signals)],
+    [(node_data(), WholeGraph), (graph_data(), GraphBatches), (signal_data(), Signals)],
 )
 def test_other_models_get_edges(dataset, kind):
     model = Linear(dataset.num_features)
@@ -322,7 +323,7 @@ def test_progress_is_told():
     told = []
     dataset = node_data()
     model = model_of(NodeClassifier, dataset)
-    inputs_for(model, dataset, cache=False, progress=told.append)
+    plan_of(model, dataset, cache=False, progress=told.append)
     assert len(told) == 3
     assert all("60 nodes" in text for text in told[:2])
 
@@ -367,7 +368,7 @@ def test_polynomial_bands_see_the_whole_graph_or_its_rows(branches, encoder, tmp
     told = []
     graph = dataset.graphs[0]
     for memory in (None, 1):
-        inputs = inputs_for(model, dataset, dtype=F64, progress=told.append, memory=memory)
+        inputs = plan_of(model, dataset, dtype=F64, progress=told.append, memory=memory)
         assert type(inputs) is (LabelledRows if encoder == "linear" else WholeGraph)
         assert any(text.startswith("Polynomial bands of N+loops") for text in told)
         assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
@@ -375,14 +376,16 @@ def test_polynomial_bands_see_the_whole_graph_or_its_rows(branches, encoder, tmp
 
 
 @pytest.mark.parametrize(
-    ("level", "kind"), [("graph", GraphBatches), ("pooling", PreparedSet)], ids=["graph", "pooling"]
+    ("level", "kind"),
+    [("graph", SpectralBatches), ("pooling", PreparedSet)],
+    ids=["graph", "pooling"],
 )
 def test_polynomial_bands_of_many_graphs(level, kind):
     dataset = graph_data()
     sizes = {"in_channels": dataset.num_features, "out_channels": dataset.num_outputs}
     model = GraphClassifier(**sizes, level=level, value_bands=SMOOTH).to(F64).eval()
     told = []
-    inputs = inputs_for(model, dataset, cache=False, dtype=F64, progress=told.append)
+    inputs = plan_of(model, dataset, cache=False, dtype=F64, progress=told.append)
     assert isinstance(inputs, kind)
     assert any(text.startswith("Polynomial bands of") for text in told)
     batch = Batch.from_data_list(list(dataset.graphs))

@@ -1,20 +1,16 @@
-"""A data set of graphs for models that multiply with its matrices: `GraphUnion`."""
+"""How peers are trained: `GraphUnion` for those of graphs, `KnownOutputs` for solvers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from nlsf.peers import PeerModel
+from nlsf.nn.plans.plan import Padded, Plan, in_parts_of_nodes
 from nlsf.peers.matrices import GraphsOfUnion, NeighbourhoodUnion
-from nlsf.train.plan.inputs import Inputs, Padded
-
-_NODES = 32_768
-"""Nodes, those of all models together, that are evaluated at once."""
 
 
 class GraphChoice(NamedTuple):
@@ -33,7 +29,7 @@ class GraphChoice(NamedTuple):
     num_graphs: int
 
 
-class GraphUnion(Inputs):
+class GraphUnion(Plan):
     """All graphs of a data set side by side, from which batches are gathered.
 
     Matrices are built once for all graphs; a step picks the rows that it needs. The batches of many
@@ -41,19 +37,20 @@ class GraphUnion(Inputs):
 
     Args:
         graphs: all of them.
+        dtype: of the training.
         together: whether the model can be computed with others in one call.
     """
 
     whole = False
 
-    def __init__(self, graphs: Sequence[Data], together: bool) -> None:
+    def __init__(self, graphs: Sequence[Data], dtype: torch.dtype, together: bool) -> None:
         self.together = together
-        self.x = torch.cat([graph.x for graph in graphs])
+        self.x = torch.cat([graph.x for graph in graphs]).to(dtype)
         nodes = [int(graph.num_nodes or 0) for graph in graphs]
         edges = [graph.edge_index for graph in graphs]
-        self.weighted = any("edge_weight" in graph for graph in graphs)
-        weights = [graph.edge_weight for graph in graphs] if self.weighted else None
-        self.union = NeighbourhoodUnion(edges, nodes, self.x.dtype, weights)
+        weighted = any("edge_weight" in graph for graph in graphs)
+        weights = [graph.edge_weight for graph in graphs] if weighted else None
+        self.union = NeighbourhoodUnion(edges, nodes, dtype, weights)
 
     def select(self, rows: Tensor) -> GraphChoice:
         """The features and matrices of these graphs."""
@@ -63,16 +60,13 @@ class GraphUnion(Inputs):
         x = self.x.index_select(0, node.flatten()).unflatten(0, node.shape)
         return GraphChoice(x, place, graphs, rows.shape[-1])
 
-    def apply(self, model: nn.Module, chosen: GraphChoice) -> Tensor:
-        """The outputs at these graphs."""
+    def apply(self, model: Any, chosen: GraphChoice) -> Tensor:
+        """The outputs of a `PeerModel` at these graphs."""
         x, place, graphs, num_graphs = chosen
-        if not isinstance(model, PeerModel):
-            weights = {"edge_weight": graphs.edge_weight} if self.weighted else {}
-            out: Tensor = model(x, graphs.edge_index, batch=place, **weights)
-            return out
         if graphs.rows is not None:
             graphs = graphs.seen_by_one(place < num_graphs)
-        return model.forward_graphs(x, graphs, place, num_graphs)
+        out: Tensor = model.forward_graphs(x, graphs, place, num_graphs)
+        return out
 
     def padded(self, chosen: GraphChoice) -> Padded | None:
         """The numbers of nodes."""
@@ -81,13 +75,16 @@ class GraphUnion(Inputs):
 
     def in_parts(self, rows: Tensor) -> Sequence[Tensor]:
         """The graphs (..., R) in parts of few enough nodes."""
-        nodes = self.union.nodes[rows]
-        nodes = nodes if rows.ndim == 1 else nodes.sum(0)
-        starts: list[int] = []
-        held = 0
-        for number, size in enumerate(nodes.tolist()):
-            if number and held + size > _NODES:
-                starts.append(number)
-                held = 0
-            held += size
-        return rows.tensor_split(starts, dim=-1)
+        return in_parts_of_nodes(rows, self.union.nodes)
+
+
+class KnownOutputs(Plan):
+    """For a model that needs no inputs: it was solved, and knows the output of every example."""
+
+    together = False
+    whole = True
+
+    def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:
+        """The outputs at these examples."""
+        out: Tensor = model(chosen)
+        return out

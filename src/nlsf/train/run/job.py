@@ -18,11 +18,10 @@ from nlsf.data.catalogue.lookup import find, load
 from nlsf.data.dataset import Dataset, Lesson, Split
 from nlsf.data.own.datasets import open_dataset
 from nlsf.data.protocols import digest, draw, label_digest
+from nlsf.nn.plans import Plan, plan_of
 from nlsf.store.files import text_checksum
 from nlsf.train.loop.fit import Fit
 from nlsf.train.loop.group import Group
-from nlsf.train.plan.inputs import Inputs
-from nlsf.train.plan.inputs_for import inputs_for
 from nlsf.train.settings.config import DataConfig, RunConfig, check_keys, resolve, user_path
 from nlsf.train.settings.models import MODELS
 from nlsf.train.settings.toml import Table, merged
@@ -89,18 +88,18 @@ class Job:
         y = self._targets
         return Lesson(split.train, y[split.train], split.val, y[split.val])
 
-    def fit(self, inputs: Inputs, numbers: Sequence[int], processes: Group | None = None) -> Fit:
+    def fit(self, plan: Plan, numbers: Sequence[int], processes: Group | None = None) -> Fit:
         """The training of some of the models, before its first epoch.
 
         Args:
-            inputs: of all models.
+            plan: of all models.
             numbers: of the models that train together; their splits have equal sizes.
             processes: those that share the work.
         """
         seeds = [self.config.seeds[number] for number in numbers]
         return Fit(
             [self.model(seed) for seed in seeds],
-            inputs,
+            plan,
             [self.lesson(self.splits[number]) for number in numbers],
             [self.config.training] * len(seeds),
             seeds,
@@ -127,13 +126,13 @@ class Job:
         """The labels that training has not seen; for after the selection."""
         return self._targets[split.test]
 
-    def inputs(
+    def plan(
         self, *, cache: bool, progress: Callable[[str], None], memory: int | None = None
-    ) -> Inputs:
-        """The inputs of all models; options as in `inputs_for`."""
+    ) -> Plan:
+        """How all models are trained; options as in `plan_of`."""
         rows = torch.cat([part for split in self.splits for part in split.parts])
         model = self.model(self.config.seeds[0])
-        return inputs_for(
+        return plan_of(
             model,
             self.dataset,
             rows,

@@ -1,0 +1,298 @@
+"""The plans of models with spectral filters; and `plan_of`, which asks any model for its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from nlsf.nn.layers.spectra import AnyProjector
+from nlsf.nn.layers.spectral_layer import SpectralLayer, spectral_branches
+from nlsf.nn.plans.plan import Examples, GraphBatches, Plan, Signals, WholeGraph, edges_of
+from nlsf.spectral import (
+    BatchProjector,
+    PolynomialBands,
+    PolynomialBatchProjector,
+    PolynomialProjector,
+    ShiftOperator,
+    batched_eigh,
+    laplacian,
+    projector_of,
+)
+from nlsf.spectral.batch_projector import GraphPart
+from nlsf.spectral.prepared_bands import PreparedBands
+from nlsf.spectral.prepared_rows import PreparedRows
+from nlsf.spectral.sparse_signal import SparseSignal
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+_SPARSE = 0.25
+"""Features with a smaller share of nonzeros are multiplied as a sparse matrix: their dropout draws
+fewer numbers too (Pubmed, a tenth: half the time)."""
+
+_REMEMBERED = 64
+"""Sets of rows that stay prepared: two a model, and most of them while batches differ."""
+
+
+def _silent(text: str) -> None:
+    """Tells nobody."""
+
+
+def plan_of(
+    model: nn.Module,
+    dataset: Examples,
+    rows: Tensor | None = None,
+    *,
+    cache: bool = True,
+    dtype: torch.dtype = torch.float32,
+    progress: Callable[[str], None] = _silent,
+    memory: int | None = None,
+) -> Plan:
+    """How a model is trained on a data set fastest: what its ``plan`` method says.
+
+    The method has the same arguments. A model without it gets `usual_plan`.
+
+    Args:
+        model: what will be applied; its bands decide which eigenpairs are computed.
+        dataset: its graphs, features and signals.
+        rows: the examples that will ever be asked for; all by default.
+        cache: keep spectra on disk.
+        dtype: of the training.
+        progress: is told what is being computed.
+        memory: bytes for the projections of one graph on polynomial bands while they are computed;
+            where they need more than half of it they are kept in files, beside the cached spectra.
+    """
+    options: dict[str, Any] = {"cache": cache, "dtype": dtype, "progress": progress}
+    own = getattr(model, "plan", None)
+    if own is None:
+        return usual_plan(model, dataset, **options)
+    plan: Plan = own(dataset, rows, **options, memory=memory)
+    return plan
+
+
+def plan_key_of(model: nn.Module) -> Hashable:
+    """What of a model's settings decides its plan: with equal keys, one plan is good for both.
+
+    A model with a plan of its own says it as ``plan_key``; ``None`` where it does not.
+    """
+    if hasattr(model, "plan"):
+        key: Hashable = getattr(model, "plan_key", None)
+        return key
+    return type(model), getattr(model, "together", True), bands_key(model)
+
+
+def bands_key(model: nn.Module) -> Hashable:
+    """The settings of a model's filters that its projections depend on."""
+    return tuple(
+        (repr(b.bands), b.normalization, b.self_loops, b.complement, b.norm, b.normalize)
+        for b in spectral_branches(model)
+    )
+
+
+def sees_whole_graph(model: nn.Module, dataset: Examples) -> bool:
+    """Whether the plan of a model will be `Plan.whole`, known before it is made.
+
+    A model with a plan of its own says it in a method of this name.
+    """
+    said = getattr(model, "sees_whole_graph", None)
+    return dataset.level == "node" if said is None else bool(said(dataset))
+
+
+def usual_plan(
+    model: nn.Module,
+    dataset: Examples,
+    *,
+    cache: bool = True,
+    dtype: torch.dtype = torch.float32,
+    progress: Callable[[str], None] = _silent,
+) -> Plan:
+    """The plan for any model: it sees the whole graph, or whole graphs, in every step.
+
+    A model with spectral layers is called with ``spectrum=``, others with ``edge_index=``.
+    """
+    branches = spectral_branches(model)
+    if dataset.level == "graph":
+        if not branches:
+            return GraphBatches(dataset.graphs, dtype)
+        features = [graph.x.to(dtype) for graph in dataset.graphs]
+        parts = [_parts(dataset.graphs, branch, dtype, progress) for branch in branches]
+        return SpectralBatches(features, parts, branches)
+    graph, projectors = dataset.graphs[0], []
+    for branch in branches:
+        shift = operator_of(graph, branch)
+        polynomial = isinstance(branch.bands, PolynomialBands)
+        work = "Polynomial bands" if polynomial else "Eigendecomposition"
+        progress(f"{work} of {shift.name}, {shift.num_nodes:,} nodes")
+        projectors.append(
+            projector_of(
+                shift, branch.bands, complement=branch.complement, dtype=dtype, cache=cache
+            )
+        )
+    told = spectrum_argument(projectors) if branches else edges_of(graph)
+    progress("Preparing the features")
+    if dataset.signals is not None:
+        return Signals(dataset.signals.to(dtype), told)
+    x = graph.x.to(dtype) if graph.x.layout == torch.strided else graph.x
+    return WholeGraph(x, told, getattr(model, "together", True))
+
+
+def spectrum_argument(projectors: Sequence[AnyProjector]) -> dict[str, Any]:
+    """The keyword argument of a model: one projector, or a pair of them."""
+    return {"spectrum": projectors[0] if len(projectors) == 1 else tuple(projectors)}
+
+
+def operator_of(graph: Data, branch: SpectralLayer) -> ShiftOperator:
+    """The Laplacian of a graph that a layer reads."""
+    return laplacian(
+        graph.edge_index,
+        graph.get("edge_weight"),
+        graph.num_nodes,
+        branch.normalization,
+        self_loops=branch.self_loops,
+    )
+
+
+def maybe_sparse(x: Tensor, dtype: torch.dtype) -> Tensor | SparseSignal:
+    """The features in this dtype, as a sparse matrix where that is faster."""
+    if x.layout == torch.strided and int((x != 0).sum()) > _SPARSE * x.numel():
+        return x.to(dtype)
+    return SparseSignal.of(x).to(dtype=dtype)
+
+
+class LabelledRows(Plan):
+    """Only the nodes that have a part in training: the cost does not grow with the graph.
+
+    Args:
+        prepared: what the model's ``prepare`` gave for them; its ``forward_rows`` takes it.
+        rows: these nodes.
+        num_nodes: N.
+        together: whether models are computed in one call; otherwise rows that come again, those of
+            a split, are prepared further for each.
+    """
+
+    whole = False
+
+    def __init__(
+        self,
+        prepared: tuple[PreparedRows | PreparedBands, ...],
+        rows: Tensor,
+        num_nodes: int,
+        together: bool = True,
+    ) -> None:
+        self.prepared, self.together = prepared, together
+        self.place = torch.full((num_nodes,), -1)
+        self.place[rows] = torch.arange(len(rows))
+        self._settled: dict[bytes, tuple[PreparedRows | PreparedBands, ...] | None] = {}
+
+    def select(self, rows: Tensor) -> Any:
+        """The nodes, or what is prepared of them where they were asked for before."""
+        if self.together:
+            return rows
+        key = rows.numpy().tobytes()
+        if key not in self._settled:
+            if len(self._settled) >= _REMEMBERED:
+                del self._settled[next(iter(self._settled))]
+            self._settled[key] = None
+            return rows
+        if self._settled[key] is None:
+            index = self.place[rows]
+            self._settled[key] = tuple(
+                p.settle(index) if isinstance(p, PreparedRows) else p[index] for p in self.prepared
+            )
+        return self._settled[key]
+
+    def apply(self, model: Any, chosen: Any) -> Tensor:
+        """The outputs at these nodes, from what was prepared."""
+        if isinstance(chosen, Tensor):
+            chosen = tuple(p[self.place[chosen]] for p in self.prepared)
+        out: Tensor = model.forward_rows(chosen)
+        return out
+
+
+class PreparedSet(Plan):
+    """A data set of graphs, or of signals, projected: the fast path of models of graphs.
+
+    Args:
+        prepared: one a branch, what the model's ``prepare`` gave; ``forward_prepared`` takes it.
+        at_once: graphs that are evaluated at once.
+    """
+
+    together = True
+    whole = False
+
+    def __init__(self, prepared: Sequence[Any], at_once: int = Plan.at_once) -> None:
+        self.prepared, self.at_once = tuple(prepared), at_once
+
+    def select(self, rows: Tensor) -> tuple[Any, ...]:
+        """These graphs, one batch a branch."""
+        return tuple(p[rows] for p in self.prepared)
+
+    def apply(self, model: Any, chosen: tuple[Any, ...]) -> Tensor:
+        """The outputs at these graphs."""
+        out: Tensor = model.forward_prepared(chosen)
+        return out
+
+
+class SpectralBatches(Plan):
+    """Graphs whose projectors are put together anew for every step.
+
+    Args:
+        features: the features (N_g, d) of each graph.
+        parts: for every branch of the model, what each graph brings to a projector of many.
+        branches: the layers that read them.
+    """
+
+    together = False
+    whole = False
+
+    def __init__(
+        self,
+        features: Sequence[Tensor],
+        parts: Sequence[Sequence[GraphPart] | Sequence[PolynomialProjector]],
+        branches: Sequence[SpectralLayer],
+    ) -> None:
+        self.features, self.parts, self.branches = features, parts, branches
+
+    def batch(self, rows: Tensor) -> tuple[Tensor, dict[str, Any]]:
+        """The features of these graphs, and the model's keyword arguments that name them."""
+        numbers = rows.tolist()
+        projectors = [
+            _many([parts[i] for i in numbers], branch)
+            for parts, branch in zip(self.parts, self.branches, strict=True)
+        ]
+        return torch.cat([self.features[i] for i in numbers]), spectrum_argument(projectors)
+
+    def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:
+        """The outputs at these graphs."""
+        x, graph = self.batch(chosen)
+        out: Tensor = model(x, **graph)
+        return out
+
+
+def _many(parts: Sequence[Any], branch: SpectralLayer) -> BatchProjector | PolynomialBatchProjector:
+    """The projector of some graphs for a layer, of what each of them brings to it."""
+    bands, complement = branch.bands, branch.complement
+    if isinstance(bands, PolynomialBands):
+        return PolynomialBatchProjector(parts, bands, complement=complement)
+    return BatchProjector.of_parts(parts, bands, complement=complement)
+
+
+def _parts(
+    graphs: Sequence[Data],
+    branch: SpectralLayer,
+    dtype: torch.dtype,
+    progress: Callable[[str], None],
+) -> list[GraphPart] | list[PolynomialProjector]:
+    """What each graph brings to a projector of many."""
+    shifts = [operator_of(graph, branch) for graph in graphs]
+    count, bands, complement = f"{len(shifts):,} graphs", branch.bands, branch.complement
+    if isinstance(bands, PolynomialBands):
+        progress(f"Polynomial bands of {count}, {shifts[0].name}")
+        made = (PolynomialProjector(shift, bands, complement=complement) for shift in shifts)
+        return [one.to(dtype) for one in made]
+    progress(f"Eigendecompositions of {count}, {shifts[0].name}")
+    spectra = (spectrum.to(dtype=dtype) for spectrum in batched_eigh(shifts, bands=bands))
+    return [GraphPart.of(spectrum, bands, complement) for spectrum in spectra]
