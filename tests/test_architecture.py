@@ -2,12 +2,15 @@
 
 import ast
 import graphlib
+import importlib
 import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
+import torch
 
 import nlsf
 
@@ -46,6 +49,14 @@ MAY_USE = {
 
 
 FILES = sorted(SOURCE.rglob("*.py"))
+AT_MOST = 250
+"""Files, for now; 200 when the rooms are done."""
+
+
+def layer_of(path):
+    """The package of a file, or the file where it stands alone."""
+    inside = path.relative_to(SOURCE) if path.is_relative_to(SOURCE) else path
+    return inside.parts[0].removesuffix(".py")
 
 
 def module_name(path):
@@ -55,7 +66,6 @@ def module_name(path):
 
 
 MODULES = {module_name(path): path for path in FILES}
-each_file = pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 
 
 def imports(tree):
@@ -79,13 +89,12 @@ def module_of(name):
     return name if name in MODULES else name.rpartition(".")[0]
 
 
-@each_file
-def test_dependencies_point_one_way(path):
-    layer = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-    if layer == "__init__":
-        return
-    assert layer in MAY_USE, f"say in this test what {layer} may depend on"
-    assert layers_of(path) <= MAY_USE[layer] | {layer}
+def test_dependencies_point_one_way():
+    layers = {layer_of(path) for path in FILES} - {"__init__"}
+    assert layers == set(MAY_USE), "say in this test what a package may depend on"
+    for path in FILES:
+        layer = layer_of(path)
+        assert layer == "__init__" or layers_of(path) <= MAY_USE[layer] | {layer}, path
 
 
 def test_the_layers_have_an_order():
@@ -159,21 +168,102 @@ def test_what_is_private_stays_in_its_package(tmp_path, monkeypatch):
     assert len(list(private_uses(path))) == 3
 
 
+def lines(path):
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def test_the_house_stays_small(capsys):
+    total = sum(map(lines, FILES))
+    with capsys.disabled():
+        print(f"\nsrc: {len(FILES)} files, {total:,} lines, {total / len(FILES):.0f} a file")
+    assert len(FILES) <= AT_MOST
+
+
 def test_no_file_is_long():
     root = Path(__file__).parents[1]
     folders = [root / name for name in ("src", "tests", "benchmarks", "examples", "docs/hooks")]
     written = [
         p for f in folders for kind in ("py", "js", "css", "html") for p in f.rglob(f"*.{kind}")
     ]
-    length = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in written}
+    length = {path: lines(path) for path in written}
     assert len(length) > len(FILES)
-    assert [path for path, lines in length.items() if lines > 400] == []
+    assert [path for path, length in length.items() if length > 400] == []
 
 
-@each_file
-def test_the_spectral_core_has_no_modules(path):
-    if "spectral" in path.parts:
-        assert "nn.Module" not in path.read_text()
+SIGNALS = re.compile(r"Projector|Decomposition|Prepared|Lens|View|Fixed|(Node|Row)Batch")
+
+
+def classes(hint):
+    """The classes of a union, a tuple or an alias."""
+    parts = hint if isinstance(hint, tuple) else typing.get_args(hint)
+    return [one for part in parts for one in classes(part)] if parts else [hint]
+
+
+def is_model_or_signal(found):
+    """Whether a class of ours is a model, or a signal seen through bands. A dropout is neither."""
+    if issubclass(found, torch.nn.Module):
+        return found.__name__ != "Dropout"
+    return found.__module__.startswith("nlsf.spectral") and bool(SIGNALS.search(found.__name__))
+
+
+def types_asked(path):
+    """The models and projectors of other packages that a file asks for by type."""
+    tree, own = ast.parse(path.read_text()), layer_of(path)
+    places = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("nlsf.")
+        for alias in node.names
+    }
+    calls = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass")
+    ]
+    asked = {ast.unparse(node) for call in calls for node in ast.walk(call.args[1])}
+    for module, name in (places[one] for one in asked & set(places)):
+        for found in classes(getattr(importlib.import_module(module), name)):
+            ours = isinstance(found, type) and found.__module__.startswith("nlsf.")
+            if ours and found.__module__.split(".")[1] != own and is_model_or_signal(found):
+                yield f"{own}: {found.__name__}"
+
+
+# What is left of them, package by package: the list only gets shorter.
+ASK = {
+    "lab": "GraphNLSF Response",
+    "nn": (
+        "BatchProjector ColumnDecomposition PolynomialBatchProjector PolynomialProjector "
+        "PreparedBands PreparedRows Projector"
+    ),
+    "report": (
+        "GraphNLSF LaplacianAttention NodeClassifier NodeNLSF PoolingNLSF Projector SpectralLayer"
+    ),
+    "tables": "SignalClassifier",
+    "train": (
+        "Body GraphClassifier LaplacianAttention NodeClassifier Peer PeerModel PreparedNodes "
+        "PreparedRows SignalClassifier Solved SpectralLayer"
+    ),
+}
+
+
+def test_nobody_asks_a_model_or_a_projector_for_its_type(tmp_path):
+    """They say themselves what they can do: in a method or an attribute."""
+    left = {f"{package}: {name}" for package, names in ASK.items() for name in names.split()}
+    assert {use for path in FILES for use in types_asked(path)} - left == set()
+    path = tmp_path / "page.py"
+    path.write_text(
+        "from nlsf.nn import NodeNLSF\n"
+        "def section(layer):\n"
+        "    from nlsf.nn import GraphNLSF as Other\n"
+        "    return isinstance(layer, NodeNLSF | Other)\n"
+    )
+    assert len(list(types_asked(path))) == 2
+
+
+def test_the_spectral_core_has_no_modules():
+    core = [path for path in FILES if layer_of(path) == "spectral"]
+    assert core
+    assert [path for path in core if "nn.Module" in path.read_text()] == []
 
 
 def test_a_package_imports_nothing_heavy_that_it_does_not_need():
