@@ -5,9 +5,9 @@ import torch
 from torch_geometric.utils import to_undirected
 
 import nlsf.nn.layers.spectra as spectra
-from nlsf.errors import GraphError, ModelError, NotSymmetricError
+from nlsf.errors import ModelError, NotSymmetricError
 from nlsf.nn import NodeNLSF, forget_spectra
-from nlsf.nn.layers.spectra import Memo, projector_for, split_batch
+from nlsf.nn.layers.spectra import Memo, projector_for
 from nlsf.peers.adaptive import spectrum_of as specformer_spectrum
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral import (
@@ -22,7 +22,7 @@ from nlsf.spectral import (
     partial_eigh,
 )
 from nlsf.testing.graphs import path, ring, torus
-from nn.layers import MIXED, batch_of, randomised, signal, spectrum_of, weighted_graphs
+from nn.layers import MIXED, batch_of, randomised, signal, spectrum_of
 
 
 @pytest.fixture
@@ -180,40 +180,10 @@ def test_the_memory_does_not_grow_without_end():
 
 
 def test_digests_of_dead_tensors_are_dropped():
-    before = len(spectra._digest_of)
+    before = len(spectra._digests)
     for _ in range(20):
         spectra.content_digest(torch.arange(3))
-    assert len(spectra._digest_of) <= before + 1
-
-
-@pytest.mark.parametrize("graphs", [MIXED, weighted_graphs()], ids=["mixed", "weighted"])
-@pytest.mark.parametrize("shuffled", [True, False])
-def test_a_batch_is_split_as_pytorch_geometric_does(graphs, shuffled):
-    batch = batch_of(graphs)
-    edges, weight = batch.edge_index, batch.edge_weight
-    if shuffled:
-        # By node, so that the edges of the graphs do not stand together any more.
-        order = torch.argsort(edges[1] * 7919 % 101, stable=True)
-        edges, weight = edges[:, order], None if weight is None else weight[order]
-    parts = split_batch(edges, weight, batch.batch)
-    for (e, w, n), data in zip(parts, batch.to_data_list(), strict=True):
-        assert n == data.num_nodes
-        found, wanted = torch.zeros(2, n, n, dtype=torch.float64)
-        found[*e] = 1.0 if w is None else w
-        wanted[*data.edge_index] = 1.0 if w is None else data.edge_weight
-        assert torch.equal(found, wanted)
-        if not shuffled:
-            assert torch.equal(e, data.edge_index)
-
-
-def test_an_unsorted_batch_is_refused():
-    with pytest.raises(ModelError, match="sorted"):
-        split_batch(path(4).edge_index, None, torch.tensor([0, 1, 0, 1]))
-
-
-def test_an_edge_between_two_graphs_of_a_batch_is_refused():
-    with pytest.raises(GraphError, match="Edge"):
-        filter_()(signal(4, 2), path(4).edge_index, None, torch.tensor([0, 0, 1, 1]))
+    assert len(spectra._digests) <= before + 1
 
 
 def test_a_layer_needs_a_graph():

@@ -261,14 +261,6 @@ def test_evaluating_before_training_does_no_harm(name):
         torch.testing.assert_close(seen.clone(), trained.detach(), atol=1e-12, rtol=0)
 
 
-@every_layer
-def test_a_value_that_is_not_a_number_is_not_hidden(name):
-    g = torus(4, 5)
-    x = signal(20, 2)
-    x[3, 1] = torch.nan
-    assert layer_of(name)(x, g.edge_index).isnan().any()
-
-
 @pytest.mark.parametrize("x", [torch.ones(20, 2, dtype=torch.int64), torch.ones(20)], ids=str)
 def test_signals_that_no_layer_can_filter_are_refused(x):
     g = torus(4, 5)

@@ -7,11 +7,26 @@ from torch_geometric.data import Data
 
 from nlsf.errors import GraphError
 from nlsf.spectral import adjacency_matrix
+from nlsf.spectral.operators.graph_input import TensorMemo, edge_list, split_batch
+from nn.layers import MIXED, batch_of, weighted_graphs
 
 EDGES = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
 WEIGHT = torch.tensor([1.0, 1.0, 2.0, 2.0, 0.5, 0.5])
 DENSE = np.zeros((4, 4))
 DENSE[EDGES[0], EDGES[1]] = WEIGHT
+
+
+class SparseTensor:
+    """What is read of one of torch_sparse, which is not installed everywhere."""
+
+    def __init__(self, value=None):
+        self.value = value
+
+    def coo(self):
+        return *EDGES, self.value
+
+    def sparse_sizes(self):
+        return 4, 4
 
 
 def test_every_form_of_a_graph_is_read_alike():
@@ -26,6 +41,7 @@ def test_every_form_of_a_graph_is_read_alike():
         "csr": adjacency_matrix(sparse.csr_array(DENSE)),
         "coo matrix": adjacency_matrix(sparse.coo_matrix(DENSE)),
         "torch coo": adjacency_matrix(torch.from_numpy(DENSE).to_sparse_coo()),
+        "torch_sparse": adjacency_matrix(SparseTensor(WEIGHT)),
         "networkx": adjacency_matrix(graph),
     }
     for name, matrix in forms.items():
@@ -101,6 +117,8 @@ def test_empty_graphs():
         ((EDGES, torch.tensor([1.0, 1, 1, 1, 1, float("inf")])), "Edge 5, .* inf"),
         ((EDGES, torch.ones(5)), r"shape \(6,\).* not \(5,\)"),
         ((EDGES, torch.ones(6, 2)), r"shape \(6,\)"),
+        ((EDGES.T,), r"shape \(2, E\), not \(6, 2\): pass its .T"),
+        ((EDGES.float(),), "must hold integers, not float32: pass edge_index.long"),
         ((torch.zeros(3, 4, dtype=torch.long),), "square"),
         ((torch.zeros(3, 4),), "square"),
         ((torch.zeros(2, 2, 2),), "square"),
@@ -123,3 +141,93 @@ def test_bad_input_is_named(arguments, says):
 def test_unknown_reduce(graph):
     with pytest.raises(GraphError, match="'sum' or 'max'"):
         adjacency_matrix(graph, reduce="mean")
+
+
+MATRICES = {
+    "dense": torch.from_numpy,
+    "coo": lambda a: torch.from_numpy(a).to_sparse_coo(),
+    "csr": lambda a: torch.from_numpy(a).to_sparse_csr(),
+    "csc": lambda a: torch.from_numpy(a).to_sparse_csc(),
+    "bsr": lambda a: torch.from_numpy(a).to_sparse_bsr((2, 2)),
+    "scipy": sparse.csr_array,
+}
+
+
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
+@pytest.mark.parametrize("form", MATRICES)
+def test_a_matrix_as_edges(form):
+    edges, weight = edge_list(MATRICES[form](DENSE), None, 4)
+    np.testing.assert_array_equal(adjacency_matrix(edges, weight, 4).toarray(), DENSE)
+    assert edge_list(MATRICES[form]((DENSE > 0) * 1.0), None, 4)[1] is None
+
+
+def test_an_edge_index_stays_itself():
+    assert edge_list(EDGES, WEIGHT, 4) == (EDGES, WEIGHT)
+    edges, weight = edge_list(EDGES.tolist(), WEIGHT.tolist(), 4)
+    np.testing.assert_array_equal(adjacency_matrix(edges, weight).toarray(), DENSE)
+    assert edge_list(SparseTensor(), None, 4)[1] is None
+
+
+def test_the_edges_of_a_tensor_are_found_once():
+    matrix = torch.from_numpy(DENSE).to_sparse_coo().coalesce()
+    edges, weight = edge_list(matrix, None, 4)
+    assert edge_list(matrix, None, 4)[0] is edges
+    with pytest.raises(GraphError, match="4 rows, but num_nodes is 5"):
+        edge_list(matrix, None, 5)
+    matrix.values().mul_(2)
+    torch.testing.assert_close(edge_list(matrix, None, 4)[1], 2 * weight)
+
+
+def test_a_memo_knows_the_tensor_and_its_content():
+    memo, computed = TensorMemo(), []
+    x = torch.zeros(3)
+
+    def get(key=None):
+        return memo.get(x, lambda: computed.append(1) or len(computed), key)
+
+    assert [get(), get(), get("other"), get()] == [1, 1, 2, 3]
+    x[0] = 1
+    assert get() == 4
+    x.data = torch.ones(3)
+    assert get() == 5
+    with torch.inference_mode():
+        x = torch.zeros(3)
+    assert [get(), get()] == [6, 7]
+    x = torch.zeros(3)
+    assert get() == 8
+    assert len(memo) == 1, "the first is gone, and what was known of it"
+
+
+@pytest.mark.parametrize("graphs", [MIXED, weighted_graphs()], ids=["mixed", "weighted"])
+@pytest.mark.parametrize("shuffled", [True, False])
+def test_a_batch_is_split_as_pytorch_geometric_does(graphs, shuffled):
+    batch = batch_of(graphs)
+    edges, weight = batch.edge_index, batch.edge_weight
+    if shuffled:
+        # By node, so that the edges of the graphs do not stand together any more.
+        order = torch.argsort(edges[1] * 7919 % 101, stable=True)
+        edges, weight = edges[:, order], None if weight is None else weight[order]
+    parts = split_batch(edges, weight, batch.batch)
+    for (e, w, n), data in zip(parts, batch.to_data_list(), strict=True):
+        assert n == data.num_nodes
+        found, wanted = torch.zeros(2, n, n, dtype=torch.float64)
+        found[*e] = 1.0 if w is None else w
+        wanted[*data.edge_index] = 1.0 if w is None else data.edge_weight
+        assert torch.equal(found, wanted)
+        if not shuffled:
+            assert torch.equal(e, data.edge_index)
+
+
+@pytest.mark.parametrize(
+    ("batch", "weight", "says"),
+    [
+        ([0, 1, 0, 1], None, "batch must be sorted"),
+        ([-1, -1, 0, 0], None, "from 0, and begins with -1"),
+        ([0, 0, 1, 1], None, "Edge 2 of edge_index joins node 1 of graph 0 and node 2 of graph 1"),
+        ([0, 0, 0], None, "Edge 4 of edge_index joins nodes 2 and 3, but the graph has 3 nodes"),
+        ([0, 0, 0, 0], torch.ones(5), r"shape \(6,\)"),
+    ],
+)
+def test_a_batch_that_cannot_be_split(batch, weight, says):
+    with pytest.raises(GraphError, match=says):
+        split_batch(EDGES, weight, torch.tensor(batch))

@@ -110,8 +110,7 @@ class LaplacianAttention(nn.Module):
         """
         parts = []
         for branch, given in zip((self.first, self.second), pair_of(spectrum), strict=True):
-            signal = branch.lin(x) if isinstance(branch, GraphNLSF) else x
-            parts.append(branch.decompose(signal, edge_index, edge_weight, batch, spectrum=given))
+            parts.append(branch.decompose(x, edge_index, edge_weight, batch, spectrum=given))
         return self.respond(parts)
 
     def respond(self, parts: Sequence[Decomposition]) -> Tensor:

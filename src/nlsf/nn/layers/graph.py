@@ -100,11 +100,15 @@ class GraphNLSF(SpectralLayer):
         spectrum: SpectrumArgument = None,
     ) -> Tensor:
         """The outputs of every graph; arguments as in `NodeNLSF.forward`."""
-        x = self.lin(x)
         return self.respond(self.decompose(x, edge_index, edge_weight, batch, spectrum=spectrum))
 
+    def mapped(self, x: Tensor) -> Tensor:
+        """The signal after the linear map."""
+        y: Tensor = self.lin(x)
+        return y
+
     def respond(self, parts: Decomposition) -> Tensor:
-        """The same for a signal that is mapped and decomposed already."""
+        """The same for a signal that is decomposed already."""
         return self.respond_norms(self.analyze(parts))
 
     def respond_norms(self, norms: Tensor) -> Tensor:

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, TypeAlias
 import torch
 from torch import Tensor
 
-from nlsf.errors import ModelError, NotSymmetricError, SignalError
+from nlsf.errors import ModelError, NotSymmetricError
+from nlsf.nn.layers.inputs import check_batch, check_graph
 from nlsf.spectral import (
     Bands,
     BatchProjector,
@@ -24,6 +25,7 @@ from nlsf.spectral import (
     laplacian,
     partial_eigh,
 )
+from nlsf.spectral.operators.graph_input import TensorMemo, split_batch
 from nlsf.spectral.operators.shift import Normalization, ShiftOperator
 from nlsf.store.memory import forget_all
 
@@ -70,8 +72,7 @@ class Memo:
 
 _spectra = Memo(64)
 _projectors = Memo(16)
-_digests: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
-_digest_of: dict[int, tuple[tuple[int, int], bytes]] = {}
+_digests = TensorMemo()
 
 
 def forget_spectra() -> None:
@@ -116,11 +117,9 @@ def _projector_for(
         normalization: which Laplacian to build of ``edge_index``.
         self_loops: as in `laplacian`.
     """
-    if x.ndim < 2 or not (x.is_floating_point() or x.is_complex()):
-        raise SignalError(
-            "The signal must have the shape (..., nodes, channels) and be of floating point, not "
-            f"{tuple(x.shape)} of {x.dtype}."
-        )
+    check_batch(x, batch)
+    if edge_index is not None:
+        edge_index, edge_weight = check_graph(x, edge_index, edge_weight)
     if batch is not None and isinstance(spectrum, Spectrum | Projector | PolynomialProjector):
         raise ModelError("spectrum is that of one graph: pass one a graph, or leave out batch.")
     if isinstance(spectrum, AnyProjector):
@@ -250,43 +249,13 @@ def _laplacian(
         ) from error
 
 
-def split_batch(
-    edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor
-) -> list[tuple[Tensor, Tensor | None, int]]:
-    """The graphs of a PyTorch Geometric batch: edges, weights and number of nodes of each.
-
-    Args:
-        edge_index: (2, E), numbered over the whole batch.
-        edge_weight: (E,) or ``None``.
-        batch: (N,), ascending.
-    """
-    if batch.numel() and (batch.diff() < 0).any():
-        raise ModelError("batch must be sorted: the nodes of a graph stand together.")
-    nodes = torch.bincount(batch)
-    first = nodes.cumsum(0) - nodes
-    graph = batch[edge_index[0]] if edge_index.numel() else batch[:0]
-    order = torch.sort(graph, stable=True).indices
-    edges = (edge_index - first[graph])[:, order]
-    sizes = torch.bincount(graph, minlength=len(nodes)).tolist()
-    weights: Sequence[Tensor | None] = [None] * len(nodes)
-    if edge_weight is not None:
-        weights = edge_weight[order].split(sizes)
-    return list(zip(edges.split(sizes, dim=1), weights, nodes.tolist(), strict=True))
-
-
 def content_digest(tensor: Tensor) -> bytes:
     """A hash of the content; looked up, not computed, while the same tensor is unchanged."""
-    number = id(tensor)
-    # A tensor of inference mode cannot say whether it changed: it is hashed every time.
-    counted = not tensor.is_inference()
-    state = (tensor._version, tensor.data_ptr()) if counted else (-1, -1)
-    if counted and _digests.get(number) is tensor and _digest_of[number][0] == state:
-        return _digest_of[number][1]
+    return _digests.get(tensor, lambda: _digest(tensor))
+
+
+def _digest(tensor: Tensor) -> bytes:
     array = tensor.detach().cpu().contiguous().numpy()
     content = hashlib.blake2b(array.tobytes(), digest_size=16)
     content.update(repr((array.shape, array.dtype)).encode())
-    if counted:
-        _digests[number] = tensor
-        _digest_of[number] = (state, content.digest())
-        weakref.finalize(tensor, _digest_of.pop, number, None)
     return content.digest()

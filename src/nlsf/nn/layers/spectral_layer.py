@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
+from nlsf.nn.layers.inputs import check_signal
 from nlsf.nn.layers.spectra import AnyProjector, ManyGraphs, SpectrumArgument, projector_for
 from nlsf.spectral import BandProjector, Bands, Decomposition, DyadicBands, analyze
 from nlsf.spectral.operators.shift import Normalization
@@ -26,6 +27,11 @@ class SpectralLayer(nn.Module):
     """
 
     in_channels: int
+    """Channels that a signal must have; a layer that does not say takes any."""
+
+    checks_values = True
+    """Whether a signal is searched for NaN and infinity; not inside of a model."""
+
     out_channels: int
 
     def __init__(
@@ -38,6 +44,10 @@ class SpectralLayer(nn.Module):
         self_loops: bool = False,
     ) -> None:
         super().__init__()
+        if normalization not in (None, "sym"):
+            raise ModelError(
+                f"normalization must be 'sym', for N, or None, for L, not {normalization!r}."
+            )
         self.bands = DyadicBands() if bands is None else bands
         self.normalization: Normalization = normalization
         self.complement = complement
@@ -49,6 +59,10 @@ class SpectralLayer(nn.Module):
     def spectral_branches(self) -> list[SpectralLayer]:
         """The layers that the ``spectrum`` argument is for: this one."""
         return [self]
+
+    def mapped(self, x: Tensor) -> Tensor:
+        """What is decomposed: the signal, or what a layer makes of it first."""
+        return x
 
     def projector(
         self,
@@ -77,6 +91,8 @@ class SpectralLayer(nn.Module):
         self, x: Tensor, *graph: Tensor | None, spectrum: SpectrumArgument = None
     ) -> Decomposition:
         """The signal seen through the layer's bands; arguments as in ``forward``."""
+        check_signal(x, getattr(self, "in_channels", None), values=self.checks_values)
+        x = _at_least_single(self.mapped(x))
         projector = self.projector(x, *graph, spectrum=spectrum)
         with _full_precision(x.device):
             return projector.decompose(x, check_finite=False)
@@ -97,6 +113,12 @@ def spectral_branches(model: nn.Module) -> list[SpectralLayer]:
         if found is not None:
             return found
     return []
+
+
+def _at_least_single(x: Tensor) -> Tensor:
+    """The signal; where autocast made it of half precision, in single precision again."""
+    half = x.dtype in (torch.bfloat16, torch.float16)
+    return x.float() if half and torch.is_autocast_enabled(x.device.type) else x
 
 
 def _full_precision(device: torch.device) -> AbstractContextManager[object]:
@@ -122,3 +144,10 @@ def graph_of_nodes(projector: BandProjector) -> Tensor | None:
     if not isinstance(projector, ManyGraphs):
         return None
     return torch.repeat_interleave(projector.nodes)
+
+
+def leave_values_unchecked(layers: nn.Module) -> None:
+    """For filters inside of a model: what they see was computed, and not handed in."""
+    for part in layers.modules():
+        if isinstance(part, SpectralLayer):
+            part.checks_values = False

@@ -12,7 +12,7 @@ from nlsf.errors import ModelError
 from nlsf.nn.layers.attention import LaplacianAttention, pair_of
 from nlsf.nn.layers.node import NodeNLSF
 from nlsf.nn.layers.spectra import AnyProjector
-from nlsf.nn.layers.spectral_layer import graph_of_nodes
+from nlsf.nn.layers.spectral_layer import graph_of_nodes, leave_values_unchecked
 from nlsf.spectral import Spectrum
 from nlsf.spectral.norms import energy, power
 from nlsf.spectral.segment_sum import segment_sum
@@ -75,6 +75,7 @@ class NLSFStack(nn.Module):
         if not 1 <= len(layers) <= 10:
             raise ModelError(f"A stack has 1 to 10 layers, not {len(layers)}.")
         self.layers = nn.ModuleList(layers)
+        leave_values_unchecked(self.layers[1:])
         self.residual = residual
         inner = [layer.out_channels for layer in layers[:-1]]
         self.norms = nn.ModuleList(

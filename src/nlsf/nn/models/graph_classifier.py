@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.layers.attention import LaplacianAttention, Score, pair_of
 from nlsf.nn.layers.graph import GraphNLSF
+from nlsf.nn.layers.inputs import check_signal
 from nlsf.nn.layers.node import NodeNLSF
 from nlsf.nn.layers.pooling import PoolingNLSF, ReadoutName
 from nlsf.nn.layers.spectral_layer import SpectralLayer
@@ -219,6 +220,7 @@ class GraphClassifier(nn.Module):
                 "The fast path needs level='graph' with norm=2 and bands that are not polynomial, "
                 "or level='pooling' with a response of the diagonal form (not 'full')."
             )
+        check_signal(x, c.in_channels, values=False)
         given = pair_of(spectrum) if c.branches == "attention" else (spectrum,)
         pairs = zip(self._branches(), given, strict=True)
         return tuple(b.prepare(x, edge_index, edge_weight, batch, spectrum=s) for b, s in pairs)

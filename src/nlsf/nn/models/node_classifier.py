@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.attention import LaplacianAttention, Score, pair_of
+from nlsf.nn.layers.inputs import check_signal
 from nlsf.nn.layers.node import NodeNLSF
-from nlsf.nn.layers.spectral_layer import require_real
+from nlsf.nn.layers.spectral_layer import leave_values_unchecked, require_real
 from nlsf.nn.layers.stack import NLSFStack
 from nlsf.nn.models.parts import Operator, check_operators, normalization_of
 from nlsf.nn.networks import FeatureLinear, dropped
@@ -150,6 +151,7 @@ class NodeClassifier(nn.Module):
             layers.append(_layer(c, channels, width))
             channels = layers[-1].out_channels
         self.filters = NLSFStack(layers, residual=c.residual, norm=c.num_layers > 1)
+        leave_values_unchecked(self.filters)
         self.output_dropout = Dropout(c.dropout)
         self.decoder: nn.Module = (
             nn.Identity() if c.place == "scores" else nn.Linear(channels, c.out_channels)
@@ -183,6 +185,8 @@ class NodeClassifier(nn.Module):
             spectrum: instead of ``edge_index``; with attention a pair, of the index branch
                 and of the value branch.
         """
+        if isinstance(x, Tensor):
+            check_signal(x, self.config.in_channels)
         h = self._encode(x)
         options = {} if spectrum is None else {"spectrum": spectrum}
         y = self.filters(h, edge_index, edge_weight, batch, **options)
@@ -294,6 +298,7 @@ class NodeClassifier(nn.Module):
             )
         sparse = x if isinstance(x, SparseSignal) else None
         x = x.dense() if isinstance(x, SparseSignal) else x
+        check_signal(x, c.in_channels, values=False)
         given = pair_of(spectrum) if c.branches == "attention" else (spectrum,)
         prepared: list[PreparedRows | PreparedBands] = []
         for branch, one in zip(self._branches(), given, strict=True):

@@ -17,9 +17,10 @@ from torch import Tensor, nn
 
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
+from nlsf.nn.layers.inputs import check_graph, check_signal
 from nlsf.nn.layers.mixing import MixingNLSF
 from nlsf.nn.layers.spectra import content_digest
-from nlsf.nn.layers.spectral_layer import SpectralLayer
+from nlsf.nn.layers.spectral_layer import SpectralLayer, leave_values_unchecked
 from nlsf.nn.networks import Head
 from nlsf.nn.plans.plan import Examples, Plan, Signals
 from nlsf.nn.responses.psi import ResponseName
@@ -75,8 +76,7 @@ class Pyramid:
             cache: keep spectra on disk.
             dtype: of the projectors.
         """
-        weights = None if edge_weight is None else edge_weight.numpy()
-        A = sparse.csr_array(adjacency_matrix(edge_index.numpy(), weights, num_nodes))
+        A = sparse.csr_array(adjacency_matrix(edge_index, edge_weight, num_nodes))
         parents = _halvings(A, (levels - 1) * halvings)
         order = np.arange(halved(num_nodes, len(parents)))
         orders = [order]
@@ -259,6 +259,7 @@ class SignalClassifier(nn.Module):
             )
             for before, after in sizes
         )
+        leave_values_unchecked(self.filters)
         self.biases = nn.ParameterList(torch.zeros(width) for width in c.widths)
         self.maps = nn.ModuleList(
             nn.Linear(2**c.halvings * width, width, bias=not c.standardize) for width in c.widths
@@ -356,10 +357,11 @@ class SignalClassifier(nn.Module):
             edge_weight: (E,).
             spectrum: instead of ``edge_index``: what `pyramid` gave.
         """
+        check_signal(x, self.config.in_channels)
         if spectrum is None:
             if edge_index is None:
                 raise ModelError("The model needs the graph: pass edge_index, or spectrum.")
-            spectrum = self._remembered(edge_index, edge_weight, x.dtype)
+            spectrum = self._remembered(*check_graph(x, edge_index, edge_weight), x.dtype)
         x = on_nodes(x, self.config.num_nodes)[..., spectrum.order, :]
         parts = zip(self.filters, self.biases, self.maps, self.norms, strict=True)
         for (layer, bias, join, norm), projector in zip(parts, spectrum.projectors, strict=True):
