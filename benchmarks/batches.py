@@ -36,7 +36,7 @@ def measure(count, nodes):
     """The row of one batch."""
     batch = Batch.from_data_list([random_geometric(nodes, 8.0, seed=s) for s in range(count)])
     x = torch.randn(batch.num_nodes, 8, generator=torch.Generator().manual_seed(0))
-    layers = {kind: PoolingNLSF(8, 3, 16, bands=bands) for kind, bands in BANDS.items()}
+    layers = {kind: PoolingNLSF(8, 3, bands, hidden_channels=16) for kind, bands in BANDS.items()}
     first, steps = {kind: [] for kind in BANDS}, {kind: [] for kind in BANDS}
 
     def timed(kind, taken):

@@ -64,7 +64,7 @@ def candidates(name):
     full = NodeNLSF(4, 4, bands, response="full")
     narrow = torch.randn(graph.num_nodes, 4, requires_grad=True)
     phi = GraphNLSF(WIDTH, WIDTH, bands)
-    pooling = PoolingNLSF(WIDTH, WIDTH, WIDTH, bands=bands)
+    pooling = PoolingNLSF(WIDTH, WIDTH, bands, hidden_channels=WIDTH)
     both = LaplacianAttention(NodeNLSF(WIDTH, 32, bands), NodeNLSF(WIDTH, 32, bands))
     gcn, gat = pyg.GCNConv(WIDTH, WIDTH), pyg.GATConv(WIDTH, WIDTH)
     cached = pyg.GCNConv(WIDTH, WIDTH, cached=True)

@@ -55,8 +55,12 @@ LAYERS = {
     "node, L_1": lambda: NodeNLSF(2, 2, IndexBands(3), norm=1.0, normalize=True, **SMOOTH),
     "graph": lambda: GraphNLSF(2, 3, IndexBands(9), hidden=3, activation="tanh"),
     "graph, mapped": lambda: GraphNLSF(2, 3, channels=4, normalize=True, **SMOOTH),
-    "pooling": lambda: PoolingNLSF(2, 3, 4, "rms", activation="tanh", bands=IndexBands(9)),
-    "pooling, max": lambda: PoolingNLSF(2, 3, 4, "max", activation=None, response="full"),
+    "pooling": lambda: PoolingNLSF(
+        2, 3, IndexBands(9), hidden_channels=4, readout="rms", activation="tanh"
+    ),
+    "pooling, max": lambda: PoolingNLSF(
+        2, 3, hidden_channels=4, readout="max", activation=None, response="full"
+    ),
     "pooling, no network": lambda: PoolingNLSF(2, 3, readout="lp", p=3.0, depth=0),
     "attention": lambda: LaplacianAttention(
         NodeNLSF(2, 2, IndexBands(9), None, **SMOOTH), NodeNLSF(2, 3, **SMOOTH)
@@ -66,7 +70,7 @@ LAYERS = {
     ),
     "attention, graphs": lambda: LaplacianAttention(
         GraphNLSF(2, 2, IndexBands(4), None, channels=3, **SMOOTH),
-        PoolingNLSF(2, 2, 3, "rms", activation=None, hidden=3),
+        PoolingNLSF(2, 2, hidden_channels=3, readout="rms", activation=None, hidden=3),
         "spectral",
         16,
     ),

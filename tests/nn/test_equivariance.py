@@ -144,7 +144,9 @@ def test_pooling_by_a_norm_and_without_activation_ignores_functional_shifts(
 ):
     P = projector(graph, "dyadic")
     options = {"bands": BANDS["dyadic"], "response": response, "hidden": 8}
-    layer = randomised(PoolingNLSF(3, 2, 4, READOUTS[readout], activation=None, **options))
+    layer = randomised(
+        PoolingNLSF(3, 2, hidden_channels=4, readout=READOUTS[readout], activation=None, **options)
+    )
     for space in (P, P.spectrum):
         assert_shift_invariant(lambda x: layer(x, spectrum=P), space)
 
@@ -155,7 +157,9 @@ def test_pooling_by_a_norm_and_without_activation_ignores_functional_shifts(
 )
 def test_an_activation_or_another_readout_breaks_the_invariance_of_pooling(readout, activation):
     P = projector("torus", "dyadic")
-    layer = PoolingNLSF(3, 2, 4, readout, activation=activation, bands=BANDS["dyadic"])
+    layer = PoolingNLSF(
+        3, 2, BANDS["dyadic"], hidden_channels=4, readout=readout, activation=activation
+    )
     with pytest.raises(AssertionError, match="not invariant"):
         assert_shift_invariant(lambda x: randomised(layer)(x, spectrum=P), P)
 
@@ -172,7 +176,9 @@ def test_attention_keeps_the_symmetry_of_its_branches(pairing, score, level):
     kinds = {
         "node": lambda **o: NodeNLSF(3, 4, **o),
         "graph": lambda **o: GraphNLSF(3, 4, channels=5, **o),
-        "pooling": lambda **o: PoolingNLSF(3, 4, 5, "rms", activation=None, **o),
+        "pooling": lambda **o: PoolingNLSF(
+            3, 4, hidden_channels=5, readout="rms", activation=None, **o
+        ),
     }
     first, second = (
         kinds[level](bands=BANDS[bands], normalization=normalization, hidden=8)

@@ -176,6 +176,13 @@ def test_an_unknown_normalization_is_refused_at_once(layer):
         layer(D, OUT, normalization="symm")
 
 
+def test_what_are_no_bands():
+    """A width in the third place, for example."""
+    for layer in (NodeNLSF, GraphNLSF, PoolingNLSF, MixingNLSF):
+        with pytest.raises(ModelError, match=r"bands must be bands, .* not 64"):
+            layer(D, OUT, 64)
+
+
 @pytest.mark.parametrize("bands", [UniformBands(3), SMOOTH], ids=["exact", "polynomial"])
 @pytest.mark.parametrize("many", [False, True])
 def test_autocast_behind_a_linear_map(bands, many):

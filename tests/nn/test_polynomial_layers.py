@@ -54,7 +54,7 @@ LAYERS = {
     "stack": lambda: NLSFStack([NodeNLSF(2, 2, SMOOTH, hidden=3) for _ in range(2)]),
     "mixing": lambda: MixingNLSF(2, 20, SMOOTH, hidden=3),
     "graph": lambda: GraphNLSF(2, 3, SMOOTH, hidden=3),
-    "pooling": lambda: PoolingNLSF(2, 3, 4, bands=SMOOTH),
+    "pooling": lambda: PoolingNLSF(2, 3, SMOOTH, hidden_channels=4),
 }
 
 

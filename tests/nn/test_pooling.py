@@ -13,7 +13,7 @@ G = torus(4, 5)
 
 
 def test_shapes():
-    layer = PoolingNLSF(3, 2, 5).double()
+    layer = PoolingNLSF(3, 2, hidden_channels=5).double()
     batch = batch_of(MIXED, 3)
     assert layer(batch.x, batch.edge_index, None, batch.batch).shape == (len(MIXED), 2)
     assert layer(signal(20, 3), G.edge_index).shape == (1, 2)
@@ -22,14 +22,16 @@ def test_shapes():
 
 @pytest.mark.parametrize("readout", ["mean", "sum", "max", "lp", "rms"])
 def test_it_is_its_parts_in_a_row(readout):
-    layer = randomised(PoolingNLSF(3, 2, 5, readout, p=3.0))
+    layer = randomised(PoolingNLSF(3, 2, hidden_channels=5, readout=readout, p=3.0))
     x = signal(20, 3)
     y = Readout(readout, 3.0)(layer.node(x, G.edge_index).relu())
     torch.testing.assert_close(layer(x, G.edge_index), layer.network(y))
 
 
 def test_without_a_network_the_readout_is_the_output():
-    layer = randomised(PoolingNLSF(3, 2, 99, "sum", depth=0, activation=None))
+    layer = randomised(
+        PoolingNLSF(3, 2, hidden_channels=99, readout="sum", depth=0, activation=None)
+    )
     assert layer.network is None
     assert layer.node.out_channels == 2
     x = signal(20, 3)
@@ -37,7 +39,7 @@ def test_without_a_network_the_readout_is_the_output():
 
 
 def test_standardised_nodes_and_readout():
-    layer = randomised(PoolingNLSF(3, 5, 5, depth=0, standardize=True))
+    layer = randomised(PoolingNLSF(3, 5, hidden_channels=5, depth=0, standardize=True))
     batch = batch_of(MIXED, 3)
     y = layer.node(batch.x, batch.edge_index, None, batch.batch)
     z = ((y - y.mean(0)) / (y.var(0, correction=0) + 1e-5).sqrt()).double()
@@ -60,7 +62,7 @@ def test_standardised_nodes_and_readout():
 
 
 def test_options_reach_the_filter():
-    layer = PoolingNLSF(3, 2, 5, bands=IndexBands(4), normalization=None, response="full", a=0.5)
+    layer = PoolingNLSF(3, 2, IndexBands(4), None, hidden_channels=5, response="full", a=0.5)
     assert layer.node.bands == IndexBands(4)
     assert layer.node.normalization is None
     assert layer.node.response.name == "full"
@@ -72,7 +74,7 @@ def test_options_reach_the_filter():
 
 
 def test_reset_draws_new_parameters_and_returns_the_filter_to_its_start():
-    layer = PoolingNLSF(3, 2, 3)
+    layer = PoolingNLSF(3, 2, hidden_channels=3)
     first = layer.network.weights[0].clone()
     randomised(layer)
     layer.reset_parameters()
@@ -88,7 +90,7 @@ def test_the_norms_are_those_of_its_filter():
 
 
 def test_repr_says_what_it_is():
-    text = repr(PoolingNLSF(3, 2, 5, "rms"))
+    text = repr(PoolingNLSF(3, 2, hidden_channels=5, readout="rms"))
     assert text.startswith("PoolingNLSF(3, 2, node=NodeNLSF(3, 5, ")
     assert text.endswith("readout=Readout('rms', p=2.0, normalize=True))")
 

@@ -274,12 +274,12 @@ def test_the_pooling_filter_is_filter_activation_readout_network(
         layer = PoolingNLSF(
             2,
             3,
-            4,
-            module,
+            DEPTHS[kind],
+            normalization,
+            hidden_channels=4,
+            readout=module,
             activation=activation,
             hidden=5,
-            bands=DEPTHS[kind],
-            normalization=normalization,
             **options,
         )
         layer = randomised(layer)

@@ -17,8 +17,9 @@ from nlsf.nn.layers.node import NodeNLSF
 from nlsf.nn.layers.spectra import ManyGraphs, SpectrumArgument
 from nlsf.nn.layers.spectral_layer import graph_of_nodes, require_real
 from nlsf.nn.networks import GroupedMLP, activation_of
-from nlsf.spectral import Decomposition
+from nlsf.spectral import Bands, Decomposition
 from nlsf.spectral.norms import energy, power
+from nlsf.spectral.operators.shift import Normalization
 from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
 from nlsf.spectral.segment_sum import segment_sum
 from nlsf.spectral.vmapped import is_vmapped
@@ -113,6 +114,8 @@ class PoolingNLSF(nn.Module):
     Args:
         in_channels: d.
         out_channels: outputs a graph.
+        bands: the partition of the spectrum.
+        normalization: which Laplacian to build of ``edge_index``.
         hidden_channels: channels of the node-level filter.
         readout: ``"mean"``, ``"sum"``, ``"max"``, ``"lp"`` or ``"rms"``, or a `Readout`.
         p: of the readout ``"lp"``.
@@ -123,7 +126,7 @@ class PoolingNLSF(nn.Module):
         psi: options of the filter's `Response`: ``sharing``, ``hidden``, ``depth``, ...
         standardize: batch normalisation of the filter's channels over all nodes of a batch, before
             the activation, and of the readout over its graphs.
-        node_options: options of the `NodeNLSF`: ``bands``, ``normalization``, ``response``, ...
+        node_options: options of the `NodeNLSF`: ``response``, ``complement``, ``a``, ...
 
     Shapes:
         - x: (N, in_channels), or (..., N, in_channels) for many signals on one graph
@@ -134,6 +137,9 @@ class PoolingNLSF(nn.Module):
         self,
         in_channels: int,
         out_channels: int,
+        bands: Bands | None = None,
+        normalization: Normalization = "sym",
+        *,
         hidden_channels: int = 64,
         readout: ReadoutName | Readout = "mean",
         p: float = 2.0,
@@ -149,7 +155,9 @@ class PoolingNLSF(nn.Module):
         self.in_channels, self.out_channels = in_channels, out_channels
         if depth == 0:
             hidden_channels = out_channels
-        self.node = NodeNLSF(in_channels, hidden_channels, **node_options, **(psi or {}))
+        self.node = NodeNLSF(
+            in_channels, hidden_channels, bands, normalization, **node_options, **(psi or {})
+        )
         self.node_norm = NodeBatchNorm(hidden_channels) if standardize else None
         self.activation = nn.Identity() if activation is None else activation_of(activation)
         self.readout = readout if isinstance(readout, Readout) else Readout(readout, p)

@@ -48,6 +48,8 @@ class SpectralLayer(nn.Module):
             raise ModelError(
                 f"normalization must be 'sym', for N, or None, for L, not {normalization!r}."
             )
+        if bands is not None and not isinstance(bands, Bands):
+            raise ModelError(f"bands must be bands, DyadicBands() for example, not {bands!r}.")
         self.bands = DyadicBands() if bands is None else bands
         self.normalization: Normalization = normalization
         self.complement = complement
