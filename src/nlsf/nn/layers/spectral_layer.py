@@ -29,10 +29,10 @@ class SpectralLayer(nn.Module):
     in_channels: int
     """Channels that a signal must have; a layer that does not say takes any."""
 
+    out_channels: int
+
     checks_values = True
     """Whether a signal is searched for NaN and infinity; not inside of a model."""
-
-    out_channels: int
 
     def __init__(
         self,
