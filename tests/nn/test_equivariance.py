@@ -143,10 +143,8 @@ def test_pooling_by_a_norm_and_without_activation_ignores_functional_shifts(
     graph, readout, response
 ):
     P = projector(graph, "dyadic")
-    options = {"bands": BANDS["dyadic"], "response": response, "hidden": 8}
-    layer = randomised(
-        PoolingNLSF(3, 2, hidden_channels=4, readout=READOUTS[readout], activation=None, **options)
-    )
+    options = {"response": response, "readout": READOUTS[readout], "activation": None}
+    layer = randomised(PoolingNLSF(3, 2, P.bands, hidden_channels=4, hidden=8, **options))
     for space in (P, P.spectrum):
         assert_shift_invariant(lambda x: layer(x, spectrum=P), space)
 
@@ -157,9 +155,8 @@ def test_pooling_by_a_norm_and_without_activation_ignores_functional_shifts(
 )
 def test_an_activation_or_another_readout_breaks_the_invariance_of_pooling(readout, activation):
     P = projector("torus", "dyadic")
-    layer = PoolingNLSF(
-        3, 2, BANDS["dyadic"], hidden_channels=4, readout=readout, activation=activation
-    )
+    options = {"readout": readout, "activation": activation}
+    layer = PoolingNLSF(3, 2, P.bands, hidden_channels=4, **options)
     with pytest.raises(AssertionError, match="not invariant"):
         assert_shift_invariant(lambda x: randomised(layer)(x, spectrum=P), P)
 
