@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from socket import gethostname
@@ -127,11 +127,11 @@ def interrupted(settings: Path, folder: Path) -> None:
     """A run that was stopped, with the checkpoint of its last whole epoch."""
     import tomllib
 
-    from nlsf.train.run.display import SilentDisplay
+    from nlsf.display.progress import Phase, Progress
 
-    class Stop(SilentDisplay):
-        def epoch(self, epoch: int, summary: Mapping[str, Any], best: Mapping[str, Any]) -> None:
-            if epoch == 6:
+    class Stop(Progress):
+        def advanced(self, phase: Phase) -> None:
+            if phase.done == 6:
                 raise KeyboardInterrupt
 
     chosen = tomllib.loads(settings.read_text())

@@ -13,6 +13,7 @@ from cluster.deadly import DeadlyBands
 from nlsf.cluster import cluster_eigh, collection, fill_cache
 from nlsf.cluster.worker import Job, solve_chunk
 from nlsf.data import load
+from nlsf.display.progress import Progress
 from nlsf.errors import (
     BandError,
     CacheWarning,
@@ -26,6 +27,17 @@ from nlsf.spectral import IndexBands, SpectrumCache, adjacency, batched_eigh, pa
 
 DATA = [Data(edge_index=g.edge_index, num_nodes=g.num_nodes) for g in GRAPHS.values()]
 FIELDS = ("far", "reach", "gap_tol", "trace", "nullity", "name", "order", "solver")
+
+
+class Watch(Progress):
+    """Remembers how many graphs were finished, out of how many."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def advanced(self, phase):
+        self.seen.append((phase.done, phase.total))
 
 
 def assert_same_bits(found, expected):
@@ -47,14 +59,12 @@ def assert_same_files(folder, other):
 @pytest.mark.data
 def test_real_graphs_have_the_bits_of_one_process(client, root):
     graphs = load("ENZYMES", root=root, offline=True).graphs[::3]
-    seen = []
-    found = cluster_eigh(
-        graphs, normalization="sym", cluster=client, progress=lambda *n: seen.append(n)
-    )
+    watch = Watch()
+    found = cluster_eigh(graphs, normalization="sym", cluster=client, progress=watch)
     assert_same_bits(found, batched_eigh(graphs, normalization="sym"))
-    assert len(seen) > 8
-    assert seen == sorted(seen)
-    assert seen[-1] == (200, 200)
+    assert len(watch.seen) > 8
+    assert watch.seen == sorted(watch.seen)
+    assert watch.seen[-1] == (200, 200)
 
 
 @pytest.mark.parametrize("request_", [{}, {"k": 3, "seed": 2}, {"bands": IndexBands(5)}], ids=repr)
@@ -79,11 +89,10 @@ def test_a_worker_that_is_killed_costs_no_result(client, tmp_path):
 
 def test_the_cache_gets_the_files_of_one_process(client, tmp_path):
     options = {"bands": IndexBands(3), "normalization": "sym"}
-    seen = []
-    count = fill_cache(
-        DATA, cluster=client, cache=tmp_path / "c", progress=lambda n, _: seen.append(n), **options
-    )
-    assert count == seen[-1] == len(DATA)
+    watch = Watch()
+    count = fill_cache(DATA, cluster=client, cache=tmp_path / "c", progress=watch, **options)
+    assert watch.seen[-1] == (count, count)
+    assert count == len(DATA)
     batched_eigh(DATA, cache=tmp_path / "one", **options)
     assert_same_files(tmp_path / "c", tmp_path / "one")
     assert_same_bits(

@@ -3,7 +3,8 @@ import time
 
 import pytest
 
-from nlsf.tables.fill.fill import FillDisplay, fill, in_order
+from nlsf.display.progress import Progress
+from nlsf.tables.fill.fill import fill, in_order
 from nlsf.tables.fill.results import Store
 from nlsf.tables.spec.spec_file import read_experiment
 from nlsf.train.run.folder import RunFolder
@@ -15,17 +16,22 @@ RUN = ("table", "small", "--run")
 TIMES = ("seconds", "prepare_seconds", "cpu_seconds", "peak_memory")
 
 
-class Watch(FillDisplay):
+class Watch(Progress):
     """Remembers what it was told."""
 
     def __init__(self):
-        self.begun, self.reasons = [], []
+        super().__init__()
+        self.begun, self.said = [], []
+
+    def advanced(self, phase):
+        if phase.unit == "cell":
+            self.begin(phase.done + 1, phase.total, phase.item)
 
     def begin(self, number, total, name):
         self.begun.append((number, total, name))
 
-    def failed(self, name, reason):
-        self.reasons.append((name, reason))
+    def say(self, text):
+        self.said.append(text)
 
 
 def read(tmp_path, text):
@@ -129,7 +135,8 @@ def test_an_error_in_one_cell_leaves_the_others(tmp_path, places):
     assert names(filled.filled) == ["Value NLSF on large", "GCN on large"]
     assert [place.name for place, _ in filled.failed] == ["Value NLSF on small", "GCN on small"]
     assert all("comes without 'dense' splits" in reason for _, reason in filled.failed)
-    assert watch.reasons == [(place.name, reason) for place, reason in filled.failed]
+    reasons = [f"{place.name}: {reason}" for place, reason in filled.failed]
+    assert [text for text in watch.said if "splits" in text] == reasons
 
 
 def test_a_damaged_cell_of_the_store_leaves_the_others(tmp_path, places):
@@ -157,10 +164,10 @@ def test_when_time_runs_out_while_tuning_trials_are_kept_and_no_run_begins(tmp_p
     store, work = places
 
     class Slow(Watch):
-        def tuning(self):
-            display = super().tuning()
-            display.trial = lambda *_: time.sleep(1.0)
-            return display
+        def advanced(self, phase):
+            super().advanced(phase)
+            if phase.unit == "trial":
+                time.sleep(1.0)
 
     table = read(tmp_path, quick()).select(["gcn"], ["small"])
     filled = fill(table, store, work, budget=0.9, display=Slow())

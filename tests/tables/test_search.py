@@ -8,8 +8,8 @@ import optuna
 import pytest
 import torch
 
+from nlsf.display.progress import Progress
 from nlsf.errors import ConfigError
-from nlsf.tables.tune.display import TuneDisplay
 from nlsf.tables.tune.keeper import ERROR
 from nlsf.tables.tune.objective import TUNING_SEED, Objective
 from nlsf.tables.tune.search import _pruner, tune
@@ -172,9 +172,9 @@ def test_inputs_are_prepared_once_for_what_reads_the_same():
     table = {**TABLE, "model": {"name": "value"}}
     space = Space({"model.self_loops": (True, False), "training.lr": (0.1, 0.01)})
     prepared = []
-    objective = Objective(table, space, splits=1, training={}, cache=False, message=prepared.append)
+    objective = Objective(table, space, splits=1, training={}, cache=False)
     for loops, lr in itertools.product((True, False), (0.1, 0.01)):
-        list(objective.train({"model.self_loops": loops, "training.lr": lr}))
+        list(objective.train({"model.self_loops": loops, "training.lr": lr}, prepared.append))
     assert sum(text.startswith("Eigen") for text in prepared) == 2
 
 
@@ -327,8 +327,8 @@ def test_a_torn_last_line_is_cut_off(tmp_path):
 
 
 def test_a_bug_ends_tuning_and_its_trial_has_the_reason(tmp_path):
-    class Broken(TuneDisplay):
-        def epoch(self, number, epoch, value):
+    class Broken(Progress):
+        def noted(self, phase):
             raise ZeroDivisionError("oh")
 
     with pytest.raises(ZeroDivisionError):

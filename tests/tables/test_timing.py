@@ -11,6 +11,7 @@ from nlsf.tables.fill.results import Store
 from nlsf.tables.fill.timing import Timings, measure, stem_of, time_all
 from nlsf.tables.spec.spec_file import read_experiment
 from tables.spec_texts import GCN, VALUE, experiment
+from tables.test_fill import Watch
 
 TOP = 'title = "Times"\nmeasure = "time"\n'
 SMALL, LARGE = (
@@ -32,8 +33,8 @@ def times(tmp_path):
 
 
 def test_a_row_has_what_was_measured(times):
-    said = []
-    rows = measure(times, times.columns[1], rounds=3, tell=said.append)
+    watch = Watch()
+    rows = measure(times, times.columns[1], rounds=3, display=watch)
     assert [row["method"] for row in rows] == ["GCN", "Value NLSF"]
     for row, method in zip(rows, times.methods, strict=True):
         assert row["cell"] == times.cell(method, times.columns[1]).id
@@ -46,7 +47,7 @@ def test_a_row_has_what_was_measured(times):
             assert 0 < row[f"epoch_{kind}seconds"] < row[f"train_{kind}seconds"]
             parts = row[f"prepare_{kind}seconds"] + row[f"train_{kind}seconds"]
             assert row[f"total_{kind}seconds"] == parts
-    assert len(said) == 2
+    assert len(watch.said) == 2
     json.dumps(rows)
 
 
@@ -68,8 +69,8 @@ def test_a_method_that_fails_leaves_the_others_alone(tmp_path):
 
 
 def test_data_sets_are_measured_once_the_smallest_first(times, tmp_path):
-    timings, said = Timings(tmp_path / "rows"), []
-    done = time_all(times, timings, tmp_path / "work", rounds=1, tell=said.append)
+    timings, watch = Timings(tmp_path / "rows"), Watch()
+    done = time_all(times, timings, tmp_path / "work", rounds=1, display=watch)
     assert done.filled == ["small", "large"]
     assert done.failed == []
     before = {path: path.read_bytes() for path in timings.path.rglob("*.jsonl")}

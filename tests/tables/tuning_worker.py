@@ -2,7 +2,7 @@
 
 import time
 
-from nlsf.tables.tune.display import TuneDisplay
+from nlsf.display.progress import Progress
 from nlsf.tables.tune.search import tune
 from nlsf.tables.tune.space import Space
 from nlsf.tables.tune.trials import Tuning
@@ -17,17 +17,18 @@ SPACE = Space(
 )
 
 
-class Halting(TuneDisplay):
+class Halting(Progress):
     """Does something in the first epoch of a trial."""
 
     def __init__(self, after, act):
+        super().__init__()
         self.left, self.act = after, act
 
-    def epoch(self, number, epoch, value):
-        if self.left == 0:
+    def noted(self, phase):
+        if self.left == 0 and "epoch" in phase.note:
             self.act()
 
-    def trial(self, trial, done, best):
+    def advanced(self, phase):
         self.left -= 1
 
 

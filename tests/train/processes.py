@@ -11,7 +11,7 @@ from pathlib import Path
 SERVER = """
 import json, os, signal, sys, traceback
 import torch
-import nlsf.cli, nlsf.train, nlsf.data.embedded, nlsf.data.catalogue.entries, nlsf.train.run.display
+import nlsf.cli, nlsf.train, nlsf.data.embedded, nlsf.data.catalogue.entries, nlsf.display.progress
 from train import small
 
 torch.set_num_threads(1)

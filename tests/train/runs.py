@@ -2,8 +2,8 @@
 
 import torch
 
+from nlsf.display.progress import Progress
 from nlsf.train import train
-from nlsf.train.run.display import SilentDisplay
 from nlsf.train.run.folder import RunFolder
 from train.small import NODE_MODEL, given
 
@@ -46,20 +46,21 @@ def settings_for(dataset):
     return {"model": model, "training": {**TRAINING, "warmup": 0, "batch_size": 10}, "seeds": 3}
 
 
-class Stop(SilentDisplay):
+class Stop(Progress):
     """Fails in an epoch of the n-th group, counted from 1; keeps what it was told."""
 
     def __init__(self, group=0, epoch=0, error=RuntimeError):
+        super().__init__()
         self.wanted, self.error = (group, epoch), error
         self.group, self.messages, self.models = 0, [], []
 
-    def start(self, total_epochs, models, title):
+    def started(self, phase):
         self.group += 1
-        self.models.append(models)
+        self.models.append(int(phase.detail.split()[0]))
 
-    def epoch(self, epoch, summary, best):
-        if (self.group, epoch) == self.wanted:
+    def advanced(self, phase):
+        if (self.group, phase.done) == self.wanted:
             raise self.error("stop")
 
-    def message(self, text):
+    def say(self, text):
         self.messages.append(text)

@@ -8,9 +8,9 @@ from torch_geometric.data import Data
 from nlsf.data.catalogue.lookup import load
 from nlsf.data.dataset import Split
 from nlsf.data.protocols import write_split
+from nlsf.display.progress import Progress
 from nlsf.errors import ConfigError, DataError
 from nlsf.train import predict, resume, train
-from nlsf.train.run.display import SilentDisplay
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.settings.models import MODELS
 from train.small import NODE_MODEL, given, graph_data, node_data, regression_data, signal_data
@@ -259,8 +259,8 @@ def test_a_model_without_epochs_is_applied_to_its_examples_only(folder):
         applied(path, node_data(61))
 
 
-class Broken(SilentDisplay):
-    def epoch(self, epoch, summary, best):
+class Broken(Progress):
+    def advanced(self, phase):
         raise RuntimeError("broken")
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress, TaskID
 
     from nlsf.data.dataset import Dataset
     from nlsf.spectral.operators.shift import Normalization
@@ -30,9 +28,9 @@ def decompose_all(
         ConfigError: the data is one graph, or a graph is larger than that.
     """
     from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from nlsf.cluster import connect, fill_cache
+    from nlsf.display.sinks import progress_for
     from nlsf.errors import ConfigError
     from nlsf.spectral import SpectrumCache
 
@@ -46,27 +44,18 @@ def decompose_all(
             f"graphs of up to {largest:,} completely: ask for leading eigenpairs with "
             "nlsf.cluster.fill_cache(graphs, k=...)."
         )
-    kinds: list[tuple[str, Normalization]] = [("L", None), ("N", "sym")]
+    normalizations: tuple[Normalization, ...] = (None, "sym")
     with ExitStack() as opened:
-        with console.status("Reaching the cluster ..."):
+        progress = opened.enter_context(progress_for(console))
+        with progress.phase("Reaching the cluster"):
             client = opened.enter_context(connect(cluster, workers=workers))
         console.print(
             f"[bold]{escape(dataset.name)}[/]: {len(sizes):,} graphs, {sum(sizes):,} nodes, on "
             f"{len(client.nthreads())} worker(s) of {escape(client.scheduler.address)}",
             soft_wrap=True,
         )
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        shown = opened.enter_context(Progress(*columns, TimeElapsedColumn(), console=console))
-        for name, normalization in kinds:
-            bar = shown.add_task(f"Spectra of {name}", total=len(sizes))
+        for normalization in normalizations:
             fill_cache(
-                dataset.graphs,
-                normalization=normalization,
-                cluster=client,
-                progress=partial(_advance, shown, bar),
+                dataset.graphs, normalization=normalization, cluster=client, progress=progress
             )
     console.print(f"Spectra: [bold]{escape(str(SpectrumCache().root))}[/]", soft_wrap=True)
-
-
-def _advance(shown: Progress, bar: TaskID, done: int, total: int) -> None:
-    shown.update(bar, completed=done, total=total)

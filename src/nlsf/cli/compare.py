@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from nlsf.display.progress import Progress
     from nlsf.report.ranking import Place
-    from nlsf.train.run.display import Display
     from nlsf.train.run.folder import RunFolder
 
 
@@ -119,24 +119,24 @@ def _train_all(
     folder: Path, names: Sequence[str], table: dict[str, Any], console: Console, quiet: bool
 ) -> tuple[dict[str, RunFolder], dict[str, str]]:
     """The finished runs by model, and why the other models have none."""
-    from nlsf.cli.models_display import Progress, model_display
+    from nlsf.display.sinks import progress_for
     from nlsf.errors import NLSFError
 
     done: dict[str, RunFolder] = {}
     failed: dict[str, str] = {}
-    progress = Progress(len(names))
-    for name in names:
-        progress.next(name)
-        try:
-            with model_display(console, progress, quiet=quiet) as display:
-                done[name] = _train(folder / name, name, table, display)
-        except NLSFError as error:
-            failed[name] = " ".join(str(error).split())
-            console.print(escape(f"{name}: {failed[name]}"), soft_wrap=True)
+    progress = progress_for(console, quiet=quiet)
+    with progress, progress.phase(total=len(names), unit="model") as models:
+        for name in names:
+            models.next(name)
+            try:
+                done[name] = _train(folder / name, name, table, progress)
+            except NLSFError as error:
+                failed[name] = " ".join(str(error).split())
+                console.print(escape(f"{name}: {failed[name]}"), soft_wrap=True)
     return done, failed
 
 
-def _train(path: Path, name: str, table: dict[str, Any], display: Display) -> RunFolder:
+def _train(path: Path, name: str, table: dict[str, Any], display: Progress) -> RunFolder:
     """The finished run of a model: kept, gone on with, or trained."""
     from nlsf import train as training
 

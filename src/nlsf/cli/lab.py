@@ -75,18 +75,20 @@ def all_(output: Output = _FOLDER) -> None:
 
 
 def _perform(console: Console, studies: Sequence[tuple[Study, Any]], page: Path) -> None:
+    from nlsf.display.sinks import progress_for
     from nlsf.lab import perform, write_gallery
     from nlsf.report.wording import seconds
 
     page.parent.mkdir(parents=True, exist_ok=True)  # before the work, so that nothing is lost
     outcomes = []
-    for number, (study, settings) in enumerate(studies, start=1):
-        with console.status(f"{number} of {len(studies)}: {study.title} ..."):
+    with progress_for(console).phase(total=len(studies), unit="study") as phase:
+        for study, settings in studies:
+            phase.next(study.title)
             outcome = perform(study, settings)
-        outcomes.append(outcome)
-        verdict = "holds" if outcome.finding.holds else "DOES NOT HOLD"
-        _line(console, f"{study.name} ({seconds(outcome.seconds)}): {verdict}.", bold=True)
-        _line(console, f"  {outcome.finding.conclusion}")
+            outcomes.append(outcome)
+            verdict = "holds" if outcome.finding.holds else "DOES NOT HOLD"
+            _line(console, f"{study.name} ({seconds(outcome.seconds)}): {verdict}.", bold=True)
+            _line(console, f"  {outcome.finding.conclusion}")
     _line(console, f"Page: {write_gallery(outcomes, page)}", bold=True)
     failed = [o.study.name for o in outcomes if not o.finding.holds]
     if failed:

@@ -156,11 +156,12 @@ def _fill(
     budget: float | None,
     quiet: bool,
 ) -> Filled:
-    from nlsf.tables.fill.fill import ConsoleFillDisplay, FillDisplay, fill
+    from nlsf.display.sinks import progress_for
+    from nlsf.tables.fill.fill import fill
 
-    display = FillDisplay() if quiet else ConsoleFillDisplay(console, budget)
     try:
-        return fill(experiment, store, work, budget=budget, display=display)
+        with progress_for(console, quiet=quiet) as display:
+            return fill(experiment, store, work, budget=budget, display=display)
     except KeyboardInterrupt as stopped:
         console.print(
             f"\nStopped: {_filled(experiment, store)} cells are filled and kept in "

@@ -36,14 +36,12 @@ def run_times(
     Returns:
         Whether every method could be measured.
     """
+    from nlsf.display.sinks import progress_for
     from nlsf.tables.fill.timing import time_all
 
-    def tell(text: str) -> None:
-        if not quiet:
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
-
     try:
-        timed = time_all(experiment, timings, work, budget=budget, tell=tell)
+        with progress_for(console, quiet=quiet) as display:
+            timed = time_all(experiment, timings, work, budget=budget, display=display)
     except KeyboardInterrupt as stopped:
         console.print(
             f"\nStopped: what is measured is kept in {escape(str(timings.path))}. Go on "

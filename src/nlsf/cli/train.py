@@ -102,8 +102,8 @@ def train(
         raise typer.BadParameter("which data? Name a data set, a path, --config or --resume.")
     with console.status("Loading PyTorch and the data ..."):
         from nlsf import train as training
-        from nlsf.train.run.display import display_for
-    options["display"] = display_for(console, quiet=quiet)
+        from nlsf.display.sinks import progress_for
+    options["display"] = progress_for(console, quiet=quiet)
     try:
         with training.Group.joined() as group:
             options["group"] = group

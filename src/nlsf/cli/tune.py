@@ -164,10 +164,10 @@ def _tune(
     *,
     quiet: bool,
 ) -> None:
-    from nlsf.tables.tune.display import tune_display_for
+    from nlsf.display.sinks import progress_for
     from nlsf.tables.tune.search import tune as search
 
-    display = tune_display_for(console, quiet=quiet)
+    display = progress_for(console, quiet=quiet)
     search(table, space, tuning, storage=storage, study=study, display=display)
 
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from nlsf.cluster.chunks import bare, cut
 from nlsf.cluster.connection import Cluster, connect, first_done, gone, watched
 from nlsf.cluster.worker import Job, Solved, solve_chunk
+from nlsf.display.progress import Progress
 from nlsf.errors import ClusterError, NLSFError
 from nlsf.spectral import Bands, Spectrum, SpectrumCache
 from nlsf.spectral.eigen.cache import CacheArgument
 from nlsf.spectral.operators.graph_input import Graph
 from nlsf.spectral.operators.shift import Normalization, Symmetrize
-
-Progress: TypeAlias = Callable[[int, int], object]
-"""Called with the numbers of finished and of all graphs."""
 
 _AHEAD = 3
 """Chunks a worker thread that are handed out: enough that none waits, and a bound on memory."""
@@ -57,7 +55,7 @@ def cluster_eigh(
         symmetrize: as in `laplacian`.
         cache: as in `partial_eigh`. Workers that see the folder of this process read and write it
             themselves; what others compute, this process writes.
-        progress: called with the numbers of finished and of all graphs.
+        progress: is told how many graphs are finished; silent by default.
         options: further options of `partial_eigh`.
 
     Returns:
@@ -112,7 +110,9 @@ def _solved(
         graphs = graphs.to_data_list()
     travelling = [bare(position, graph) for position, graph in enumerate(graphs)]
     store, finished = SpectrumCache.of(cache), 0
-    with connect(cluster) as client, _shared(store) as (folder, token):
+    laplacian = "N" if job.normalization == "sym" else "L"
+    shown = (progress or Progress()).phase(f"Spectra of {laplacian}", len(travelling), unit="graph")
+    with connect(cluster) as client, _shared(store) as (folder, token), shown as phase:
         for chunk, solved in _run(client, travelling, replace(job, folder=folder, token=token)):
             for position, one in zip(chunk, solved, strict=True):
                 spectrum = one.spectrum
@@ -120,8 +120,7 @@ def _solved(
                     spectrum = _keep(store, one.key, spectrum)
                 yield position, spectrum
             finished += len(chunk)
-            if progress is not None:
-                progress(finished, len(travelling))
+            phase.advance(finished)
 
 
 def _run(client: Any, graphs: list[Any], job: Job) -> Iterator[tuple[range, list[Solved]]]:

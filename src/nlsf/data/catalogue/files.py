@@ -6,23 +6,21 @@ what is missing: whole and the publisher's, or not there at all.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import http.client
 import os
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
+from nlsf.display.progress import Progress
+from nlsf.display.sinks import active
 from nlsf.errors import DataError, FormatError, NLSFError
 from nlsf.store.files import DAY, remove_leftovers, whole_file
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def data_root(root: str | os.PathLike[str] | None = None) -> Path:
@@ -123,14 +121,14 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def download(
-    file: RemoteFile, target: Path, *, console: Console | None = None, timeout: float = TIMEOUT
+    file: RemoteFile, target: Path, *, progress: Progress | None = None, timeout: float = TIMEOUT
 ) -> None:
     """Fetches a file under a temporary name, verifies it, and renames it.
 
     Args:
         file: what to fetch; its ``url`` is https, or http on this machine.
         target: where it goes; its folder is made.
-        console: where progress is shown: a bar in a terminal, a line elsewhere; by default stderr.
+        progress: is told what has come; by default whoever draws at the moment.
         timeout: seconds that the host may be silent.
 
     Raises:
@@ -143,7 +141,7 @@ def download(
         target.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(target.parent, age=DAY)
         with whole_file(target) as stream:
-            _fetch(file, file.url, target, stream, console, timeout)
+            _fetch(file, file.url, target, stream, progress or active(), timeout)
     except NLSFError:
         raise
     except OSError as error:
@@ -158,17 +156,18 @@ def _fetch(
     url: str,
     target: Path,
     stream: BinaryIO,
-    console: Console | None,
+    progress: Progress,
     timeout: float,
 ) -> None:
     limit = MAX_BYTES if file.size is None else file.size
     digest, size = hashlib.sha256(), 0
-    with _progress(file, console) as advance:
+    name = f"Downloading {file.path}"
+    with progress.phase(name, file.size, unit="byte", detail=f"from {url}") as phase:
         for chunk in _chunks(url, target, limit, timeout):
             stream.write(chunk)
             digest.update(chunk)
             size += len(chunk)
-            advance(len(chunk))
+            phase.advance(size)
     if file.size is not None and size != file.size:
         raise FormatError(f"{url} gave {size:,} bytes, but {file.size:,} were expected.")
     if file.sha256 is not None and digest.hexdigest() != file.sha256:
@@ -236,19 +235,3 @@ def _check_address(url: str) -> None:
     parts = urllib.parse.urlsplit(url)
     if parts.scheme != "https" and (parts.scheme, parts.hostname in _LOOPBACK) != ("http", True):
         raise DataError(f"{url} is not fetched: only https addresses are.")
-
-
-@contextlib.contextmanager
-def _progress(file: RemoteFile, console: Console | None) -> Iterator[Callable[[int], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    console = console or Console(stderr=True)
-    if not console.is_terminal:
-        console.print(f"Downloading {file.url}", highlight=False, soft_wrap=True)
-        yield lambda _: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, TransferSpeedColumn(), console=console) as bar:
-        task = bar.add_task(file.path, total=file.size)
-        yield lambda count: bar.advance(task, count)

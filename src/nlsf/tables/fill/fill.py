@@ -1,7 +1,4 @@
-"""The missing numbers of a table, run: `fill`.
-
-`FillDisplay` and `ConsoleFillDisplay` are what a person sees meanwhile.
-"""
+"""The missing numbers of a table, run: `fill`."""
 
 from __future__ import annotations
 
@@ -14,101 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from rich.console import Console
-from rich.markup import escape
-
 from nlsf.data.metrics import higher_is_better
+from nlsf.display.progress import Phase, Progress
 from nlsf.errors import ConfigError, NLSFError
 from nlsf.store.files import text_checksum
 from nlsf.tables.fill.results import Store
 from nlsf.tables.spec.experiment import Cell, Column, Experiment, Method
-from nlsf.tables.tune.display import TuneDisplay, tune_display_for
 from nlsf.tables.tune.search import tune
 from nlsf.tables.tune.space import Point
 from nlsf.tables.tune.trials import Trial
-from nlsf.train.run.display import Display, SilentDisplay, display_for
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.train import RunResult, resume, train
-
-
-class FillDisplay:
-    """Shows nothing; the base of one that does."""
-
-    def begin(self, number: int, total: int, name: str) -> None:
-        """A cell begins.
-
-        Args:
-            number: which, counted from 1.
-            total: of how many.
-            name: its method and data set.
-        """
-
-    def filled(self, name: str, result: RunResult) -> None:
-        """A cell has its rows."""
-
-    def failed(self, name: str, reason: str) -> None:
-        """A cell cannot be run."""
-
-    def training(self) -> Display:
-        """What shows the training of a cell."""
-        return SilentDisplay()
-
-    def tuning(self) -> TuneDisplay:
-        """What shows the tuning of a cell."""
-        return TuneDisplay()
-
-
-class ConsoleFillDisplay(FillDisplay):
-    """A line a cell, with the displays of the tuner and of the trainer below it.
-
-    Args:
-        console: where to; on a terminal the line goes over its width.
-        budget: seconds that may be used, to be shown beside those that were.
-    """
-
-    def __init__(self, console: Console, budget: float | None = None) -> None:
-        self._console, self._budget = console, budget
-        self._began = time.monotonic()
-
-    def begin(self, number: int, total: int, name: str) -> None:
-        """Prints which cell it is, and the time since the first began."""
-        used = duration(time.monotonic() - self._began)
-        of = "" if self._budget is None else f" of {duration(self._budget)}"
-        text = f"cell {number} of {total}: {name}, {used}{of}"
-        if self._console.is_terminal:
-            self._console.rule(escape(text))
-        else:
-            self._print(text)
-
-    def filled(self, name: str, result: RunResult) -> None:
-        """Prints the mean on the test examples."""
-        mean, half = result.summary()
-        scale, unit = (100.0, " %") if higher_is_better(result.metric) else (1.0, "")
-        spread = "" if half != half else f" +- {scale * half:.4g}"
-        self._print(f"{name}: test {result.metric} {scale * mean:.4g}{spread}{unit}")
-
-    def failed(self, name: str, reason: str) -> None:
-        """Prints the reason."""
-        self._print(f"{name}: {reason}")
-
-    def training(self) -> Display:
-        """A live display on a terminal, plain lines elsewhere."""
-        return display_for(self._console)
-
-    def tuning(self) -> TuneDisplay:
-        """A live display on a terminal, plain lines elsewhere."""
-        return tune_display_for(self._console)
-
-    def _print(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def duration(seconds: float) -> str:
-    """Hours, minutes and seconds: ``1:05:09``."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}"
-
 
 _Outcome = Literal["filled", "kept", "failed", "held", "left"]
 
@@ -153,7 +66,7 @@ def fill(
     work: Path,
     *,
     budget: float | None = None,
-    display: FillDisplay | None = None,
+    display: Progress | None = None,
     cache: bool = True,
 ) -> Filled:
     """Tunes and trains what a table lacks, the most informative first (see `in_order`).
@@ -174,8 +87,11 @@ def fill(
     if experiment.measure == "time":
         raise ConfigError(f"{experiment.name} is a table of times: use nlsf.tables.fill.timing.")
     deadline = None if budget is None else time.monotonic() + budget
-    filling = _Filling(store, work, deadline, display or FillDisplay(), cache, Filled())
-    filling.run(in_order(experiment))
+    filling = _Filling(store, work, deadline, display or Progress(), cache, Filled())
+    lacking = filling.lacking(in_order(experiment))
+    if lacking:
+        with filling.display.phase(total=len(lacking), unit="cell", limit=budget) as phase:
+            filling.run(lacking, phase)
     return filling.result
 
 
@@ -200,27 +116,27 @@ class _Filling:
     store: Store
     work: Path
     deadline: float | None
-    display: FillDisplay
+    display: Progress
     cache: bool
     result: Filled
 
-    def run(self, places: Sequence[Place]) -> None:
+    def run(self, lacking: Sequence[Place], phase: Phase) -> None:
         """Goes over the places; at the end again over those that another process held."""
-        lacking = self._lacking(places)
         waiting = list(enumerate(lacking, start=1))
         while waiting:
             done = len(self.result.filled)
             held = [
                 (number, place)
                 for number, place in waiting
-                if self._attempt(place, number, len(lacking)) == "held"
+                if self._attempt(place, number, phase) == "held"
             ]
             if len(self.result.filled) == done:  # nothing was to do for us, so no time has passed
                 self.result.held.extend(place for _, place in held)
                 return
             waiting = held
 
-    def _lacking(self, places: Sequence[Place]) -> list[Place]:
+    def lacking(self, places: Sequence[Place]) -> list[Place]:
+        """The places without all of their rows."""
         lacking: list[Place] = []
         for place in places:
             try:
@@ -231,12 +147,12 @@ class _Filling:
                 (lacking if missing else self.result.kept).append(place)
         return lacking
 
-    def _attempt(self, place: Place, number: int, total: int) -> _Outcome:
+    def _attempt(self, place: Place, number: int, phase: Phase) -> _Outcome:
         outcome: _Outcome = "left"
         if not self._is_late():
             try:
                 with held(self.work / place.cell.stem) as free:
-                    outcome = self._fill(place, number, total) if free else "held"
+                    outcome = self._fill(place, number, phase) if free else "held"
             except NLSFError as error:
                 self._fail(place, error)
                 return "failed"
@@ -244,12 +160,12 @@ class _Filling:
             getattr(self.result, outcome).append(place)
         return outcome
 
-    def _fill(self, place: Place, number: int, total: int) -> _Outcome:
+    def _fill(self, place: Place, number: int, phase: Phase) -> _Outcome:
         cell, folder = place.cell, self.work / place.cell.stem
         missing = self.store.missing(cell, place.seeds)
         if not missing:  # by another process, since we looked
             return "kept"
-        self.display.begin(number, total, place.name)
+        phase.next(place.name, number)
         chosen = self._choose(cell, folder / "study.journal")
         if chosen is None or self._is_late():
             return "left"
@@ -257,7 +173,11 @@ class _Filling:
         result = self._train(cell, folder, point, missing)
         rows = [{**row, "point": point} for row in result.rows]
         self.store.write(cell, result.folder.read_config(), trials, rows)
-        self.display.filled(place.name, result)
+        mean, half = result.summary()
+        scale, unit = (100.0, " %") if higher_is_better(result.metric) else (1.0, "")
+        spread = "" if half != half else f" +- {scale * half:.4g}"
+        found = f"test {result.metric} {scale * mean:.4g}{spread}{unit}"
+        self.display.say(f"{place.name}: {found}")
         return "filled"
 
     def _choose(self, cell: Cell, journal: Path) -> tuple[Point, Sequence[Trial]] | None:
@@ -273,7 +193,7 @@ class _Filling:
             cell.tuning,
             storage=journal,
             study=cell.stem,
-            display=self.display.tuning(),
+            display=self.display,
             deadline=self.deadline,
             cache=self.cache,
         )
@@ -282,7 +202,7 @@ class _Filling:
     def _train(self, cell: Cell, folder: Path, point: Point, seeds: Sequence[int]) -> RunResult:
         content = json.dumps([dict(point), list(seeds)], sort_keys=True)
         path = folder / f"run-{seeds[0]}-{text_checksum(content)[:8]}"
-        options: dict[str, Any] = {"display": self.display.training(), "cache": self.cache}
+        options: dict[str, Any] = {"display": self.display, "cache": self.cache}
         if (path / "config.toml").exists():
             return resume(path, **options)
         if path.exists():  # of a process that was killed before it began
@@ -291,7 +211,7 @@ class _Filling:
 
     def _fail(self, place: Place, error: NLSFError) -> None:
         self.result.failed.append((place, str(error)))
-        self.display.failed(place.name, str(error))
+        self.display.say(f"{place.name}: {error}")
 
     def _is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline

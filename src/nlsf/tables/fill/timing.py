@@ -6,13 +6,14 @@ import json
 import re
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from nlsf.display.progress import Progress
 from nlsf.errors import ConfigError, FormatError, NLSFError
 from nlsf.nn.plans import Plan
 from nlsf.store import json_lines
@@ -117,7 +118,7 @@ def time_all(
     *,
     budget: float | None = None,
     rounds: int = ROUNDS,
-    tell: Callable[[str], None] = lambda text: None,
+    display: Progress | None = None,
 ) -> Timed:
     """Measures the data sets that lack rows, from the smallest to the largest.
 
@@ -130,10 +131,10 @@ def time_all(
         work: the folder of locks.
         budget: seconds after which no data set is begun.
         rounds: see `measure`.
-        tell: is told what is going on.
+        display: shows the progress; silent by default.
     """
     deadline = None if budget is None else time.monotonic() + budget
-    result = Timed()
+    result, display = Timed(), display or Progress()
     for column in sorted(experiment.columns, key=lambda column: column.size):
         if timings.is_whole(experiment, column):
             result.kept.append(column.label)
@@ -145,8 +146,8 @@ def time_all(
             if not free:
                 result.held.append(column.label)
                 continue
-            tell(f"{column.label}: {len(experiment.methods)} methods")
-            rows = measure(experiment, column, rounds=rounds, tell=tell)
+            display.say(f"{column.label}: {len(experiment.methods)} methods")
+            rows = measure(experiment, column, rounds=rounds, display=display)
             timings.write(experiment, column, rows)
             result.filled.append(column.label)
             result.failed += [
@@ -162,7 +163,7 @@ def measure(
     column: Column,
     *,
     rounds: int = ROUNDS,
-    tell: Callable[[str], None] = lambda text: None,
+    display: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """The times of all methods on a data set, each with its default settings.
 
@@ -175,29 +176,31 @@ def measure(
         experiment: the table.
         column: the data set.
         rounds: epochs of each method that are timed.
-        tell: is told what is going on.
+        display: shows the progress; silent by default.
 
     Returns:
         One row a method, as `Timings` keeps them.
     """
+    display = display or Progress()
+    cells = [experiment.cell(method, column) for method in experiment.methods]
     runners: list[_Runner | NLSFError] = []
-    for method in experiment.methods:
+    for method, cell in zip(experiment.methods, cells, strict=True):
         try:
-            runner = _Runner.of(experiment.cell(method, column))
+            runner = _Runner.of(cell)
         except NLSFError as error:
-            tell(f"{method.label} on {column.label}: {error}")
+            said = str(error)
             runners.append(error)
         else:
             spent = runner.prepare_time[0] + runner.train_time[0]
-            tell(f"{method.label} on {column.label}: {runner.epochs} epochs, {spent:.1f} s")
+            said = f"{runner.epochs} epochs, {spent:.1f} s"
             runners.append(runner)
+        display.say(f"{method.label} on {column.label}: {said}")
     able = [runner for runner in runners if isinstance(runner, _Runner)]
     for number in range(_WARM_UP + rounds):
         for runner in able:
             runner.step(keep=number >= _WARM_UP)
     rows = []
-    for method, one in zip(experiment.methods, runners, strict=True):
-        cell = experiment.cell(method, column)
+    for method, cell, one in zip(experiment.methods, cells, runners, strict=True):
         row: dict[str, Any] = {"method": method.label, "model": cell.model, "cell": cell.id}
         row |= {"data": without_place(column.data), "protocol": column.protocol}
         if isinstance(one, _Runner):

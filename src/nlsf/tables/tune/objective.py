@@ -44,7 +44,6 @@ class Objective:
         splits: how many tuning splits.
         training: settings of the training that hold while tuning.
         cache: keep spectra on disk.
-        message: is told what is being computed.
 
     Attributes:
         space: the choices, with the default of every key among them.
@@ -60,13 +59,12 @@ class Objective:
         splits: int,
         training: Mapping[str, Any],
         cache: bool = True,
-        message: Callable[[str], None] = lambda text: None,
     ) -> None:
         check_keys(table)
         self._seeds = [TUNING_SEED + number for number in range(splits)]
         fixed = {k: v for k, v in table.items() if k != "seeds"}
         self._table = merged(fixed, {"training": training, "seeds": self._seeds})
-        self._cache, self._message = cache, message
+        self._cache = cache
         self._dataset, self._table, self._habits = _load(self._table)
         config = self._resolve({})
         if space:
@@ -79,10 +77,16 @@ class Objective:
         self._made: dict[str, tuple[Any, Dataset]] = {}
         self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
 
-    def train(self, point: Point) -> Iterator[tuple[int, float]]:
+    def train(
+        self, point: Point, tell: Callable[[str], None] = lambda text: None
+    ) -> Iterator[tuple[int, float]]:
         """Trains the models of a point on all splits; after each epoch (epoch, metric so far).
 
         The metric is the mean over splits of that of the best epoch, NaN while one has none.
+
+        Args:
+            point: the point.
+            tell: is told what is being computed.
 
         Raises:
             NLSFError: there is no such model, or its loss is not finite.
@@ -92,7 +96,7 @@ class Objective:
         if solved is not None:
             yield 0, solved
             return
-        plan = self._plan(job)
+        plan = self._plan(job, tell)
         fits = [job.fit(plan, group) for group in job.groups()]
         while running := [fit for fit in fits if not fit.finished]:
             for fit in running:
@@ -111,7 +115,7 @@ class Objective:
         fitted, dataset = self._made[made]
         return Job(replace(config, features=fitted), dataset, tuple(self._splits))
 
-    def _plan(self, job: Job) -> Plan:
+    def _plan(self, job: Job, tell: Callable[[str], None] = lambda text: None) -> Plan:
         """How a job's models are trained: the plan of an earlier trial, if it is good for them."""
         model = job.model(self._seeds[0])
         own = plan_key_of(model)
@@ -123,7 +127,7 @@ class Objective:
                 self._plans.popitem(last=False)
             rows = torch.cat([part for split in self._splits for part in (split.train, split.val)])
             self._plans[key] = plan_of(
-                model, job.dataset, rows, cache=self._cache, dtype=job.dtype, progress=self._message
+                model, job.dataset, rows, cache=self._cache, dtype=job.dtype, progress=tell
             )
         self._plans.move_to_end(key)
         return self._plans[key]

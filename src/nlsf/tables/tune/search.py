@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nlsf.data.metrics import higher_is_better
+from nlsf.display.progress import Phase, Progress
 from nlsf.errors import ModelError, NLSFError
-from nlsf.tables.tune.display import TuneDisplay
 from nlsf.tables.tune.keeper import EPOCHS, ERROR, WORKER, Keeper, give_back
 from nlsf.tables.tune.objective import Objective
 from nlsf.tables.tune.space import Space, encode
@@ -52,7 +52,7 @@ def tune(
     *,
     storage: str | Path,
     study: str,
-    display: TuneDisplay | None = None,
+    display: Progress | None = None,
     deadline: float | None = None,
     cache: bool = True,
 ) -> Tuned:
@@ -84,15 +84,9 @@ def tune(
             tunes something else.
         KeyboardInterrupt: the user stopped it; the trial that ran is tried again next time.
     """
-    shown = display or TuneDisplay()
-    with shown:
+    with display or Progress() as shown:
         objective = Objective(
-            table,
-            space,
-            splits=tuning.splits,
-            training=tuning.training,
-            cache=cache,
-            message=shown.preparing,
+            table, space, splits=tuning.splits, training=tuning.training, cache=cache
         )
         with kept_in(storage) as keeper:
             worker = _Worker(objective, keeper, tuning, shown, deadline)
@@ -104,13 +98,14 @@ class _Worker:
     """One process that claims trials and runs them."""
 
     study: optuna.Study
+    phase: Phase
 
     def __init__(
         self,
         objective: Objective,
         keeper: Keeper,
         tuning: Tuning,
-        display: TuneDisplay,
+        display: Progress,
         deadline: float | None,
     ) -> None:
         self.objective, self.keeper, self.display = objective, keeper, display
@@ -130,9 +125,9 @@ class _Worker:
                 first=self.grid.params(self.objective.default),
             )
         self.study.pruner = _pruner(self.objective.epochs)
-        metric = self.objective.metric
-        self.display.start(name, self.total, metric, _over(trials_of(self.study)))
-        with self.keeper.at_work() as self.worker:
+        over = _over(trials_of(self.study))
+        phase = self.display.phase(name, self.total, unit="trial", done=over, every=0.0)
+        with phase as self.phase, self.keeper.at_work() as self.worker:
             while time.monotonic() < self.deadline:
                 with ExitStack() as work:
                     trial = self._claim(work)
@@ -211,7 +206,22 @@ class _Worker:
         trials = trials_of(self.study)
         mine = next((one for one in trials if one.number == trial.number), None)
         if mine is not None:
-            self.display.trial(mine, _over(trials), best_of(trials, self.objective.metric))
+            self._show(mine, trials)
+
+    def _show(self, trial: Trial, trials: list[Trial]) -> None:
+        """Tells how a trial ended, and which is best."""
+        best = best_of(trials, self.objective.metric)
+        ended = [f"trial {trial.number} {trial.state}"]
+        if trial.value is not None and trial.state != "failed":
+            ended.append(f"{trial.value:.4f}")
+        if trial.epochs:
+            ended.append(f"{trial.epochs} epochs")
+        if trial.error is not None:
+            self.display.say(f"{'  '.join(ended)}  {trial.error}")
+        numbers = {}
+        if best is not None and best.value is not None:
+            numbers[f"best val {self.objective.metric} (trial {best.number})"] = best.value
+        self.phase.advance(_over(trials), numbers, "" if trial.error else "  ".join(ended))
 
     def _result(self, trial: optuna.Trial) -> tuple[Any, float | None]:
         """The state and the value that a trial ends with."""
@@ -222,8 +232,8 @@ class _Worker:
         is_default = key(point) == key(self.objective.default)
         epoch, value = 0, math.nan
         try:
-            for epoch, value in self.objective.train(point):
-                self.display.epoch(trial.number, epoch, value)
+            for epoch, value in self.objective.train(point, self.phase.tell):
+                self.phase.tell(f"trial {trial.number}: epoch {epoch}, {value:.4f}")
                 if _is_looked_at(epoch) and math.isfinite(value):
                     trial.report(value, epoch)
                     if not is_default and trial.should_prune():

@@ -15,11 +15,11 @@ from torch import Tensor
 from nlsf.data.dataset import Dataset
 from nlsf.data.metrics import default_metrics, interval, loss, measure
 from nlsf.data.protocols import digest
+from nlsf.display.progress import Progress
 from nlsf.errors import ModelError
 from nlsf.nn.plans import Plan, sees_whole_graph
 from nlsf.train.loop.fit import evaluate
 from nlsf.train.loop.group import Group
-from nlsf.train.run.display import Display
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.job import Job
 from nlsf.train.run.provenance import Selected, versions
@@ -28,7 +28,7 @@ from nlsf.train.settings.toml import merged, parse_toml
 
 
 def solved(
-    job: Job, group: list[int], display: Display
+    job: Job, group: list[int], display: Progress
 ) -> tuple[dict[str, Tensor], list[dict[str, Any]]] | None:
     """The selected state and the facts of each model, as a training gives them.
 
@@ -50,7 +50,7 @@ def solved(
         seconds = time.perf_counter() - began
         outputs.append(found)
         facts.append({"best_epoch": 0, "epochs": 0, "seconds": seconds, "together": 1})
-        display.message(
+        display.say(
             f"{job.config.data.name}, {job.config.model['name']}: seed {job.config.seeds[number]} "
             f"solved in {seconds:.2f} s"
         )
@@ -94,7 +94,7 @@ def train(
     *,
     output: str | Path | None = None,
     runs: str | Path = "runs",
-    display: Display | None = None,
+    display: Progress | None = None,
     cache: bool = True,
     checkpoint_seconds: float = 10.0,
     tensorboard: bool = False,
@@ -150,7 +150,7 @@ def resume(
     path: str | Path,
     *,
     dataset: Dataset | None = None,
-    display: Display | None = None,
+    display: Progress | None = None,
     cache: bool = True,
     checkpoint_seconds: float = 10.0,
     tensorboard: bool = False,
@@ -225,7 +225,7 @@ def _trained(job: Job, folder: RunFolder, habits: Habits) -> RunResult:
     started = time.perf_counter()
     with habits.display as display:
         plan = processes.each(
-            lambda: job.plan(cache=habits.cache, progress=display.message, memory=habits.memory)
+            lambda: job.plan(cache=habits.cache, progress=display.say, memory=habits.memory)
         )
         prepared = time.perf_counter() - started
         selected = processes.once(lambda: Selected.read(folder, job))
@@ -255,7 +255,7 @@ def _seeds(job: Job, processes: Group) -> str:
 
 
 def _solved(
-    job: Job, group: list[int], display: Display
+    job: Job, group: list[int], display: Progress
 ) -> tuple[dict[str, Tensor], list[dict[str, Any]]] | None:
     """As `solved`, each model with what it cost."""
     weights, facts = [], []

@@ -16,10 +16,10 @@ from typing import Any
 
 from torch import Tensor
 
+from nlsf.display.progress import Phase, Progress
 from nlsf.errors import ConfigError, ModelError
 from nlsf.nn.plans import Plan
 from nlsf.train.loop.group import Group
-from nlsf.train.run.display import Display, SilentDisplay
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.job import Job
 from nlsf.train.run.provenance import check_origin, origin
@@ -141,7 +141,7 @@ class Habits:
 
     def __init__(
         self,
-        display: Display | None,
+        display: Progress | None,
         cache: bool,
         checkpoint_seconds: float,
         tensorboard: bool,
@@ -150,7 +150,7 @@ class Habits:
     ) -> None:
         # Only the first process is seen and leaves anything behind.
         first = processes.first
-        self.display = display if display is not None and first else SilentDisplay()
+        self.display = display if display is not None and first else Progress()
         self.checkpoint_seconds = checkpoint_seconds if first else math.inf
         self.tensorboard = tensorboard and first
         self.cache, self.memory, self.processes = cache, memory, processes
@@ -189,20 +189,27 @@ class Training:
             place = self.folder.path / "tensorboard" / f"seed-{self.seeds[0]}"
             self.board = TensorBoardWriter(place, done=self.fit.epoch)
         config = self.job.config
-        self.display.start(
-            config.training.epochs, len(self.group), f"{config.data.name}, {config.model['name']}"
+        count = len(self.group)
+        phase = self.display.phase(
+            f"{config.data.name}, {config.model['name']}",
+            config.training.epochs,
+            unit="epoch",
+            done=self.fit.epoch,
+            at_most=True,
+            detail="1 model" if count == 1 else f"{count} models",
         )
         meter, saved = Meter(self.spent), time.perf_counter()
         try:
-            while not self.fit.finished:
-                rows = self.fit.step()
-                self._check_finite(rows)
-                if self.habits.processes.first:
-                    self._report(rows)
-                now = time.perf_counter()
-                if now - saved > self.habits.checkpoint_seconds:
-                    self._save(meter.read())
-                    saved = now
+            with phase as epochs:
+                while not self.fit.finished:
+                    rows = self.fit.step()
+                    self._check_finite(rows)
+                    if self.habits.processes.first:
+                        self._report(rows, epochs)
+                    now = time.perf_counter()
+                    if now - saved > self.habits.checkpoint_seconds:
+                        self._save(meter.read())
+                        saved = now
         finally:
             if self.board is not None:
                 self.board.close()
@@ -219,14 +226,18 @@ class Training:
         ]
         return self.fit.best, facts
 
-    def _report(self, rows: list[dict[str, Any]]) -> None:
+    def _report(self, rows: list[dict[str, Any]], epochs: Phase) -> None:
         metric = f"val_{self.job.config.metric}"
         lines = [{"seed": self.seeds[row.pop("model")], **row} for row in rows]
         self.folder.append_metrics(lines)
         names = ("train_loss", "val_loss", metric)
         means = {name: sum(row[name] for row in rows) / len(rows) for name in names}
         best = self.fit.best_score()
-        self.display.epoch(self.fit.epoch, means, {metric: best, "running": len(self.fit.active)})
+        # In the warm-up, nothing is best yet.
+        known = {f"best_{metric}": best} if math.isfinite(best) else {}
+        models = len(self.group)
+        note = f"{len(self.fit.active)} of {models} models training" if models > 1 else ""
+        epochs.advance(self.fit.epoch, {**means, **known}, note)
         if self.board is not None:
             self.board.write(self.fit.epoch, means)
 
@@ -265,4 +276,4 @@ class Training:
         if found is not None:
             self.fit.load_state(*found)
             self.spent = Usage.of(found[1])
-            self.display.message(f"Going on after epoch {self.fit.epoch}")
+            self.display.say(f"Going on after epoch {self.fit.epoch}")

@@ -1,0 +1,1 @@
+"""What a person sees: how far work is, and tables."""
