@@ -1,6 +1,7 @@
-# Two commands do everything on a machine that has Python 3.11 and make:
+# These do everything on a machine that has Python 3.11 and make:
 #   make run    set up, then train a model on an embedded data set
-#   make test   set up, then lint, types and the whole test suite
+#   make check  lint, types and the tests that a change touches, in under a minute
+#   make test   lint, types and the whole test suite
 # make docs builds the documentation, which make test does too.
 SHELL  := /bin/sh
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
@@ -12,11 +13,12 @@ JOBS   ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # One thread a process: the tests run in $(JOBS) processes, which would fight over the cores.
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: run test lint types pytest docs format clean help
+.PHONY: run check test lint types touched pytest docs format clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run     set up, train a model on the embedded digits graph, write its report page"
+	@echo "make check   lint, types and the tests that a change touches, in under a minute"
 	@echo "make test    set up, then lint, types and all tests (set NLSF_DATA for the tests on real data)"
 	@echo "make docs    build the documentation, tutorials executed, into site/index.html"
 	@echo "make format  rewrite the sources in the project's style"
@@ -25,6 +27,8 @@ help:
 run: $(STAMP)
 	@echo "==> nlsf train digits"
 	@$(BIN)/nlsf train digits
+
+check: lint types touched
 
 test: lint types pytest
 
@@ -36,6 +40,11 @@ lint: $(STAMP)
 types: $(STAMP)
 	@echo "==> types"
 	@$(BIN)/mypy || { echo "Mend the types that mypy names above."; exit 1; }
+
+touched: $(STAMP)
+	@echo "==> tests that the change touches"
+	@$(THREADS) $(BIN)/python tests/touched.py \
+	  || { echo "A test failed: its name stands above. Run it alone with '$(BIN)/pytest -k NAME'."; exit 1; }
 
 pytest: $(STAMP)
 	@echo "==> tests, in $(JOBS) processes"
