@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from nlsf import cli
 from nlsf.cli import app
 from nlsf.errors import ConfigError
-from nlsf.report.ranking import ranking
+from nlsf.report.runs import ranking
 from nlsf.train.run.folder import RunFolder
 from processes import Process, nlsf
 

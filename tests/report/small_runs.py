@@ -2,8 +2,8 @@
 
 import shutil
 
-from nlsf.report.record import RunRecord
 from nlsf.report.run_page import run_page
+from nlsf.report.runs import RunRecord
 from nlsf.report.trained import TrainedRun
 from nlsf.train import train
 from nlsf.train.run.folder import RunFolder

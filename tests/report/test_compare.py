@@ -11,8 +11,7 @@ from nlsf.data.metrics import interval
 from nlsf.errors import ConfigError, FormatError
 from nlsf.report.charts import BarChart, DataTable, LineChart
 from nlsf.report.compare import comparison_page
-from nlsf.report.paired import paired
-from nlsf.report.record import RunRecord
+from nlsf.report.runs import RunRecord, paired
 from nlsf.report.write import common_parent
 from nlsf.train import RunFolder, train
 from train.small import NODE_MODEL, given, node_data, regression_data
@@ -58,7 +57,17 @@ def test_the_table_says_what_the_runs_found(runs):
         assert shown["run"] == name
         assert shown["model"] == "att-node"
         assert shown["seeds"] == "3"
-        assert shown["test"] == f"{100 * mean:.2f} % +- {100 * half:.2f} %"
+        assert shown["test"] == f"{100 * mean:.2f} ± {100 * half:.2f} %"
+
+
+def test_the_first_sentences_are_the_result(runs):
+    means = {name: runs[name].summary()[0] for name in "ab"}
+    text = page_of(runs, "ab")._sections[0][1]
+    best = max(means, key=means.get)
+    assert text.startswith(f"{best} has the best test accuracy, {100 * means[best]:.2f} ±")
+    unsure = paired("b", record(runs, "b"), record(runs, "a")).words()[2] not in ("better", "worse")
+    assert ("may be chance for b." in text) == unsure
+    assert page_of(runs, "ac")._sections[0][1] == "2 runs, all of them finished."
 
 
 def test_bars_have_the_interval_as_whisker(runs):

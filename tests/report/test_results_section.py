@@ -1,3 +1,5 @@
+"""What a run has written down, as charts."""
+
 import dataclasses
 import math
 
@@ -5,16 +7,18 @@ import pytest
 
 from nlsf.data.metrics import interval
 from nlsf.report.charts import BarChart, Tiles
-from nlsf.report.ranking import run_seconds
-from nlsf.report.record import RunRecord
+from nlsf.report.numbers import seconds
 from nlsf.report.results_section import (
     binomial_noise,
     learning_curves,
     overview_charts,
+    setting_text,
+    settings_charts,
     timing_charts,
 )
-from nlsf.report.wording import seconds
-from report.small_runs import trained_folder
+from nlsf.report.runs import RunRecord
+from nlsf.train.settings.toml import flat
+from report.small_runs import trained_folder, without
 from train.small import node_data, regression_data
 
 
@@ -137,7 +141,7 @@ def test_groups_that_trained_one_after_the_other_add_up(many, second):
     (bars,) = timing_charts(record)
     assert bars.series[0][1][1] == 2.0 + second
     assert tiles(record)["Training"][0] == seconds(2.0 + second)
-    assert run_seconds(record) == 2.0 + second + many.results[0]["prepare_seconds"]
+    assert record.seconds == 2.0 + second + many.results[0]["prepare_seconds"]
 
 
 def test_the_cost_is_told(many):
@@ -165,3 +169,32 @@ def test_a_cost_that_was_not_kept_is_not_told(many):
     mixed = [{**many.results[0], "seconds": 9.0, "cpu_seconds": None}, many.results[1]]
     (bars,) = timing_charts(dataclasses.replace(many, results=mixed))
     assert "processors" not in bars.caption
+
+
+def test_nested_tables_are_flat():
+    table = {"a": 1, "b": {"c": [2], "d": {"e": "f"}}}
+    assert list(flat(table)) == [("a", 1), ("b.c", [2]), ("b.d.e", "f")]
+
+
+def test_long_values_are_cut():
+    text = setting_text([0.123456] * 1000)
+    assert len(text) < 250
+    assert text.endswith("... (1,000 entries)")
+    assert setting_text("x" * 300) == "x" * 200 + " ..."
+
+
+def test_all_settings_and_versions_are_there(many):
+    settings, versions = settings_charts(many)
+    rows = dict(settings.rows)
+    assert rows["training.lr"] == "0.05"
+    assert rows["model.index_bands.J"] == "4"
+    assert rows["data.offline"] == "false"
+    found = dict(versions.rows)
+    assert found["torch"] == many.result["versions"]["torch"]
+    assert found["hash of the settings"] == many.result["spec"]
+    assert found[f"hash of the split of seed {many.seed}"] == many.result["split"]
+
+
+def test_an_unfinished_run_has_settings_only(many, tmp_path):
+    record = RunRecord.read(without(many.folder, tmp_path / "copy", "results.jsonl"))
+    assert [chart.title for chart in settings_charts(record)] == ["Settings"]

@@ -7,8 +7,14 @@ from torch_geometric.data import Data
 from nlsf.data.dataset import Dataset
 from nlsf.data.generators import torus
 from nlsf.report.charts import BarChart, Tiles
-from nlsf.report.smoothness import centred, lower_half, mean_frequency, verdict
-from nlsf.report.spectrum_page import size_classes, spectrum_page
+from nlsf.report.spectrum_page import (
+    centred,
+    lower_half,
+    mean_frequency,
+    size_classes,
+    spectrum_page,
+    verdict,
+)
 from nlsf.spectral import DyadicBands, IndexBands, laplacian, partial_eigh
 from nlsf.testing.graphs import complete
 from train.small import graph_data, node_data, random, regression_data, signal_data

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from nlsf.errors import DataError
-from nlsf.report.record import RunRecord
 from nlsf.report.run_page import run_page
+from nlsf.report.runs import RunRecord
 from nlsf.report.trained import TrainedRun
 from nlsf.train.run.predict import predict
 from report.small_runs import page_of, sections, trained_folder, trained_run

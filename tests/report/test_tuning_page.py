@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from nlsf.report.charts import BarChart, DataTable, LineChart, Tiles
-from nlsf.report.tuning_choices import by_choice, choice_text
-from nlsf.report.tuning_page import tuning_page
+from nlsf.report.tuning_page import by_choice, choice_text, tuning_page
 from report.browser import HOSTILE, assert_sound, marks, shown
 
 BANDS = {"kind": "uniform", "S": 20}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from nlsf.display.progress import Progress
-    from nlsf.report.ranking import Place
+    from nlsf.report.runs import Place
     from nlsf.train.run.folder import RunFolder
 
 
@@ -173,7 +173,7 @@ def _show(
 ) -> None:
     """Prints the ranking, and writes it as CSV and as a page."""
     from nlsf.report.compare import comparison_page
-    from nlsf.report.ranking import ranking, write_ranking
+    from nlsf.report.runs import ranking, write_ranking
 
     places = ranking(done)
     if places:
@@ -191,7 +191,7 @@ def _ranked(places: Sequence[Place], failed: Iterable[str]) -> Table:
     """The best model first, each with its paired differences to that one."""
     from rich.table import Table
 
-    from nlsf.report.wording import is_share, metric_name, seconds
+    from nlsf.report.numbers import is_share, metric_name, seconds
 
     first, metric = places[0], places[0].metric
     percent, points = ("\n(%)", "\n(points)") if is_share(metric) else ("", "")
@@ -216,7 +216,7 @@ def _ranked(places: Sequence[Place], failed: Iterable[str]) -> Table:
 
 def _spread(metric: str, value: tuple[float, float], sign: str = "") -> str:
     """``81.25 +- 0.40``, or the mean alone where its interval is not known."""
-    from nlsf.report.wording import is_share
+    from nlsf.report.numbers import is_share
 
     scale, digits = (100, ".2f") if is_share(metric) else (1, ".4g")
     mean, half = (scale * part for part in value)

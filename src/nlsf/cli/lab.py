@@ -77,7 +77,7 @@ def all_(output: Output = _FOLDER) -> None:
 def _perform(console: Console, studies: Sequence[tuple[Study, Any]], page: Path) -> None:
     from nlsf.display.sinks import progress_for
     from nlsf.lab import perform, write_gallery
-    from nlsf.report.wording import seconds
+    from nlsf.report.numbers import seconds
 
     page.parent.mkdir(parents=True, exist_ok=True)  # before the work, so that nothing is lost
     outcomes = []

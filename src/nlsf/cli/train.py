@@ -154,7 +154,7 @@ def _table(
 def _print_result(console: Console, result: RunResult) -> None:
     from rich.table import Table
 
-    from nlsf.report.wording import metric_value
+    from nlsf.report.numbers import metric_value
 
     if len(result.rows) > 1:
         table = Table("seed", f"validation {result.metric}", f"test {result.metric}", "best epoch")

@@ -209,7 +209,7 @@ def _print(console: Console, tuned: Tuned) -> None:
     """The best point beside the defaults."""
     from rich.table import Table
 
-    from nlsf.report.wording import metric_value
+    from nlsf.report.numbers import metric_value
     from nlsf.tables.tune.space import encode
 
     first = next((one for one in tuned.trials if one.point == tuned.default), None)

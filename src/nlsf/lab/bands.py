@@ -16,7 +16,7 @@ from nlsf.data.dataset import Dataset
 from nlsf.errors import ConfigError
 from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
 from nlsf.report.charts import BarChart, Chart, DataTable, LineChart, Region, Series
-from nlsf.report.reduce import thinned
+from nlsf.report.numbers import evenly_chosen
 from nlsf.spectral import (
     AffineGeometricBands,
     DyadicBands,
@@ -172,7 +172,7 @@ def _charts(
     settings: BandSettings, families: Mapping[str, EdgeBands], data: Mapping[str, Any]
 ) -> list[Chart]:
     name, shown = next(iter(data["sets"].items()))
-    kept = thinned(len(shown["values"]))
+    kept = evenly_chosen(len(shown["values"]))
     values = shown["values"][kept].tolist()
     rank = ((kept + 1) / len(shown["values"])).tolist()
     charts: list[Chart] = []

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from nlsf.lab.study import Outcome
 from nlsf.report.charts import DataTable, Tiles
+from nlsf.report.numbers import plural, seconds
 from nlsf.report.page import Page
-from nlsf.report.wording import plural, seconds
 from nlsf.report.write import write_page
 
 

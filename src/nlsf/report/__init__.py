@@ -4,6 +4,8 @@ A page is one HTML file that needs nothing else. ``nlsf.report(run)`` means
 ``nlsf.report.report(run)``. Pages of your own are a `Page` with the charts listed here.
 """
 
+from __future__ import annotations
+
 import sys as _sys
 from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
@@ -50,4 +52,5 @@ class _Report(_ModuleType):
         return self.report(*arguments, **options)
 
 
+# A module finds ``__call__`` on its class only; this is the way that Python documents for it.
 _sys.modules[__name__].__class__ = _Report

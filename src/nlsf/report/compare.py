@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,16 @@ import numpy as np
 from nlsf.data.metrics import higher_is_better, interval
 from nlsf.errors import ConfigError
 from nlsf.report.charts import BarChart, Chart, DataTable, LineChart, Series
+from nlsf.report.numbers import (
+    evenly_chosen,
+    is_share,
+    metric_name,
+    metric_spread,
+    plural,
+    seconds,
+)
 from nlsf.report.page import Page
-from nlsf.report.paired import Paired, paired
-from nlsf.report.ranking import known_values, run_seconds
-from nlsf.report.record import RunRecord
-from nlsf.report.reduce import thinned
-from nlsf.report.wording import is_share, metric_name, metric_value, plural, seconds
+from nlsf.report.runs import Paired, RunRecord, paired
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.settings.toml import flat
 
@@ -54,14 +57,25 @@ def comparison_page(folders: Sequence[RunFolder], failed: Mapping[str, str] | No
     runs = _named([RunRecord.read(folder) for folder in unique.values()])
     done = {name: run for name, run in runs.items() if run.finished}
     page = Page("Comparison of runs", ", ".join([*runs, *failed]))
+    pairs = [paired(name, run, next(iter(done.values()))) for name, run in [*done.items()][1:]]
     if runs:
-        page.section("Overview", _finished_text(runs), _overview(runs), *_means(done))
+        page.section("Overview", _result(runs, done, pairs), _overview(runs), *_means(done))
     if failed:
-        page.section("Failed", *_failures(failed))
+        count = plural(len(failed), "model")
+        page.section(
+            "Failed",
+            f"{count} without a result, and so in none of the other sections.",
+            DataTable(
+                "Models without a result",
+                "What the training said when it stopped.",
+                ["model", "reason"],
+                [[name, reason] for name, reason in failed.items()],
+            ),
+        )
     if not runs:
         return page
     for heading, (text, charts) in (
-        ("Differences", _differences(done)),
+        ("Differences", _differences(done, pairs)),
         ("Learning curves", _curves(runs)),
         ("Settings that differ", _settings(runs)),
         ("Versions that differ", _versions(done)),
@@ -72,75 +86,69 @@ def comparison_page(folders: Sequence[RunFolder], failed: Mapping[str, str] | No
 
 def _named(runs: Sequence[RunRecord]) -> dict[str, RunRecord]:
     """The runs by the name of their folder; by the whole path where two share it."""
-    short = [run.folder.path.resolve().name for run in runs]
+    paths = [run.folder.path.resolve() for run in runs]
+    short = [path.name for path in paths]
     return {
-        name if short.count(name) == 1 else str(run.folder.path.resolve()): run
-        for name, run in zip(short, runs, strict=True)
+        path.name if short.count(path.name) == 1 else str(path): run
+        for path, run in zip(paths, runs, strict=True)
     }
 
 
-def _finished_text(runs: Runs) -> str:
-    open_ones = [name for name, run in runs.items() if not run.finished]
-    if not open_ones:
-        return f"{plural(len(runs), 'run')}, all of them finished."
-    return (
-        f"Unfinished, and so without results: {', '.join(open_ones)}. Finish a run with "
-        "nlsf train --resume, then make this page again."
-    )
-
-
-def _failures(failed: Mapping[str, str]) -> tuple[str, DataTable]:
-    text = f"{plural(len(failed), 'model')} without a result, and so in none of the other sections."
-    table = DataTable(
-        "Models without a result",
-        "What the training said when it stopped.",
-        ["model", "reason"],
-        [[name, reason] for name, reason in failed.items()],
-    )
-    return text, table
+def _result(runs: Runs, done: Runs, pairs: Sequence[Paired]) -> str:
+    """Which run is best, which differences may be chance, and which runs are not finished."""
+    sentences = []
+    comparable = [pair for pair in pairs if pair.seeds]
+    if comparable:
+        first, metric = next(iter(done)), comparable[0].metric
+        names = [first, *(pair.name for pair in comparable)]
+        means = {name: interval(done[name].known_values("test")) for name in names}
+        sign = 1 if higher_is_better(metric) else -1
+        best = max(names, key=lambda name: sign * means[name][0])
+        found = metric_spread(metric, *means[best])
+        sentences.append(f"{best} has the best test {metric_name(metric)}, {found}.")
+        unsure = [p.name for p in comparable if p.words()[2] not in ("better", "worse")]
+        sentences.append(
+            f"The difference to {first} may be chance for {', '.join(unsure)}."
+            if unsure
+            else f"Every difference to {first} is more than chance would explain."
+        )
+    unfinished = [name for name in runs if name not in done]
+    if unfinished:
+        sentences.append(
+            f"Unfinished, and so without results: {', '.join(unfinished)}. Finish a run with "
+            "nlsf train --resume, then make this page again."
+        )
+    return " ".join(sentences) or f"{plural(len(runs), 'run')}, all of them finished."
 
 
 def _overview(runs: Runs) -> DataTable:
+    rows = []
+    for name, run in runs.items():
+        protocol, metric = str(run.table["protocol"]), run.metric
+        row = [name, run.name, run.model, protocol, metric_name(metric), str(len(run.seeds))]
+        if run.finished:
+            row += [metric_spread(metric, *interval(run.known_values(p))) for p in ("val", "test")]
+            row += [f"{np.mean([r['best_epoch'] for r in run.results]):.0f}", seconds(run.seconds)]
+        else:
+            row += ["unfinished", "unfinished", _NOTHING, _NOTHING]
+        rows.append(row)
     header = ["run", "data", "model", "protocol", "metric", "seeds", "validation", "test"]
     return DataTable(
         "All runs",
-        "Validation and test: the mean over the seeds +- half the width of its 95 % interval, "
+        "Validation and test: the mean over the seeds ± half the width of its 95 % interval, "
         "which one seed does not have. The best epoch is a mean too; the time is that of training "
         "and of preparing the spectrum.",
         [*header, "best epoch", "time"],
-        [_overview_row(name, run) for name, run in runs.items()],
+        rows,
     )
-
-
-def _overview_row(name: str, run: RunRecord) -> list[str]:
-    protocol = str(run.table["protocol"])
-    row = [name, run.name, run.model, protocol, metric_name(run.metric), str(len(run.seeds))]
-    if not run.finished:
-        return [*row, *["unfinished"] * 2, _NOTHING, _NOTHING]
-    best = [row["best_epoch"] for row in run.results]
-    return [
-        *row,
-        _spread(run.metric, known_values(run, "val")),
-        _spread(run.metric, known_values(run, "test")),
-        f"{np.mean(best):.0f}",
-        seconds(run_seconds(run)),
-    ]
-
-
-def _spread(metric: str, values: Sequence[float]) -> str:
-    mean, half = interval(values)
-    more = "" if math.isnan(half) else f" +- {metric_value(metric, half)}"
-    return metric_value(metric, mean) + more
 
 
 def _means(runs: Runs) -> list[Chart]:
     """A bar a run with its interval; a chart a metric, because metrics cannot share an axis."""
     charts: list[Chart] = []
-    for metric, group in _by_metric(runs):
-        found = [interval(known_values(run, "test")) for run in group.values()]
-        whiskers = [
-            None if math.isnan(half) else (mean - half, mean + half) for mean, half in found
-        ]
+    for metric, some in _by_metric(runs):
+        found = [interval(run.known_values("test")) for run in some.values()]
+        whiskers = [None if math.isnan(h) else (mean - h, mean + h) for mean, h in found]
         better = "higher" if higher_is_better(metric) else "lower"
         charts.append(
             BarChart(
@@ -149,8 +157,8 @@ def _means(runs: Runs) -> list[Chart]:
                 "95 % interval: runs whose whiskers overlap may differ by chance only.",
                 "run",
                 metric_name(metric),
-                list(group),
-                [("test", [_known(mean) for mean, _ in found])],
+                list(some),
+                [("test", [mean for mean, _ in found])],
                 percent=is_share(metric),
                 ranges=[whiskers],
             )
@@ -160,21 +168,17 @@ def _means(runs: Runs) -> list[Chart]:
 
 def _by_metric(runs: Runs) -> list[tuple[str, dict[str, RunRecord]]]:
     """The runs of each metric, in the order in which they were named."""
-    order = list(dict.fromkeys(run.metric for run in runs.values()))
-    ranked = sorted(runs.items(), key=lambda item: order.index(item[1].metric))
-    return [(metric, dict(group)) for metric, group in groupby(ranked, lambda i: i[1].metric)]
+    found: dict[str, dict[str, RunRecord]] = {}
+    for name, run in runs.items():
+        found.setdefault(run.metric, {})[name] = run
+    return list(found.items())
 
 
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _differences(runs: Runs) -> Content:
-    """Every run against the first one, seed by seed."""
-    if len(runs) < 2:
+def _differences(runs: Runs, pairs: Sequence[Paired]) -> Content:
+    """Every run against the first one, seed by seed: a table, and a bar a seed and run."""
+    if not pairs:
         return "Differences need two finished runs.", []
-    (first, base), *others = runs.items()
-    found = [paired(name, run, base) for name, run in others]
+    first, metric = next(iter(runs)), pairs[0].metric
     text = (
         f"Every run minus {first}, on the seeds that both have with the same split. Runs that were "
         "measured on the same examples are compared more sharply so than by their means alone."
@@ -184,40 +188,36 @@ def _differences(runs: Runs) -> Content:
         "The mean over common seeds and its 95 % interval. An interval without 0 says that the "
         "difference is hardly chance.",
         ["run", "common seeds", "mean difference", "95 % interval", "what that means"],
-        [[pair.name, str(len(pair.seeds)), *pair.words()] for pair in found],
+        [[pair.name, str(len(pair.seeds)), *pair.words()] for pair in pairs],
     )
-    return text, [table, *_difference_charts(first, base.metric, [p for p in found if p.seeds])]
-
-
-def _difference_charts(first: str, metric: str, found: Sequence[Paired]) -> list[Chart]:
-    """A group of bars a seed, a bar a run."""
-    seeds = sorted({seed for pair in found for seed in pair.seeds})[:_SEEDS]
+    seeds = sorted({seed for pair in pairs for seed in pair.seeds})[:_SEEDS]
     if not seeds:
-        return []
-    series = []
-    for pair in found:
-        by_seed = dict(zip(pair.seeds, pair.differences, strict=True))
-        series.append((pair.name, [by_seed.get(seed) for seed in seeds]))
-    caption = (
+        return text, [table]
+    by_seed = {p.name: dict(zip(p.seeds, p.differences, strict=True)) for p in pairs if p.seeds}
+    bars = BarChart(
+        "Difference seed by seed",
         f"Test {metric_name(metric)} of a run minus that of {first}, on one split after the other. "
-        "Bars that all point one way are a difference that does not depend on the split."
+        "Bars that all point one way are a difference that does not depend on the split.",
+        "seed",
+        f"difference in {metric_name(metric)}",
+        [str(seed) for seed in seeds],
+        [(name, [found.get(seed) for seed in seeds]) for name, found in by_seed.items()],
+        percent=is_share(metric),
     )
-    names = [str(seed) for seed in seeds]
-    title, label = "Difference seed by seed", f"difference in {metric_name(metric)}"
-    return [BarChart(title, caption, "seed", label, names, series, percent=is_share(metric))]
+    return text, [table, bars]
 
 
 def _curves(runs: Runs) -> Content:
     charts: list[Chart] = []
-    groups = _by_metric({name: run for name, run in runs.items() if run.metrics})
-    for metric, group in groups:
-        others = f" of runs that report {metric_name(metric)}" if len(groups) > 1 else ""
+    metrics = _by_metric({name: run for name, run in runs.items() if run.metrics})
+    for metric, some in metrics:
+        others = f" of runs that report {metric_name(metric)}" if len(metrics) > 1 else ""
         for key, words in (
             (f"val_{metric}", f"validation {metric_name(metric)}"),
             ("val_loss", "validation loss"),
             ("train_loss", "training loss"),
         ):
-            series = [_mean_curve(name, run, key) for name, run in group.items()]
+            series = [_mean_curve(name, run, key) for name, run in some.items()]
             caption = (
                 f"The {words} after every epoch, mean over the seeds of a run. A seed that has "
                 "stopped counts with its last value."
@@ -237,7 +237,7 @@ def _mean_curve(name: str, run: RunRecord, key: str) -> Series:
     known = ~np.isnan(table)
     count = known.sum(0)
     mean = np.where(known, table, 0).sum(0) / np.maximum(count, 1)
-    shown = thinned(length)
+    shown = evenly_chosen(length)
     values = [float(mean[i]) if count[i] else None for i in shown]
     return Series(name, [int(i) + 1 for i in shown], values)
 

@@ -1,16 +1,84 @@
-"""Places for the nodes of a small graph: `layout`, and small parts of large graphs: `sample`."""
+"""Graphs as pictures: places for their nodes, and small parts of large ones.
+
+`picture_of` chooses what is drawn of a graph, `layout` finds places, `side_by_side` joins pictures.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+from nlsf.report.numbers import evenly_chosen
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_EDGES = 3_000
+"""Edges that a drawing has room for."""
+
 _STEPS = 60
 _BRANCHING = 8
 """Neighbours that a sampled node brings along, so that one hub does not fill the picture."""
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """Nodes and edges of a drawing.
+
+    Attributes:
+        nodes: which nodes of the graph, ascending.
+        places: (n, 2).
+        edges: (2, e), numbered within the picture.
+        all_edges: how many there are between these nodes.
+    """
+
+    nodes: Ints
+    places: Floats
+    edges: Ints
+    all_edges: int
+
+    def drawn(self) -> tuple[list[tuple[float, float]], list[tuple[int, int]]]:
+        """Places and edges as a `GraphDrawing` takes them."""
+        places = [(round(float(x), 4), round(float(y), 4)) for x, y in self.places]
+        return places, [(int(a), int(b)) for a, b in self.edges.T]
+
+
+def picture_of(graph: Data, size: int, start: int = 0) -> Picture:
+    """A graph, or its part around a node, at its own places where it has some.
+
+    Args:
+        graph: with both directions of every edge.
+        size: nodes to draw at most.
+        start: the node whose neighbourhood is drawn of a larger graph.
+    """
+    count = int(graph.num_nodes or 0)
+    edges = graph.edge_index.numpy()
+    nodes = np.arange(count) if count <= size else sample(edges, count, start, size)
+    inside = induced(edges, nodes, count)
+    position = graph.get("pos")
+    if position is not None and position.shape[-1] >= 2:
+        places = position.numpy()[nodes, :2].astype(np.float64)
+    else:
+        places = layout(inside, len(nodes))
+    shown = inside[:, evenly_chosen(inside.shape[1], limit=_EDGES)] if inside.size else inside
+    return Picture(nodes, places, shown, inside.shape[1])
+
+
+def side_by_side(pictures: Sequence[Picture]) -> Picture:
+    """The pictures in a grid, three times as wide as high or less; nodes are numbered through."""
+    columns = max(1, round(np.sqrt(1.5 * len(pictures))))
+    places, edges, first = [], [], 0
+    for i, picture in enumerate(pictures):
+        row, column = divmod(i, columns)
+        places.append(picture.places * 0.8 + np.array([column, -row]))
+        edges.append(picture.edges + first)
+        first += len(picture.nodes)
+    total = sum(picture.all_edges for picture in pictures)
+    return Picture(np.arange(first), np.concatenate(places), np.concatenate(edges, axis=1), total)
 
 
 def sample(edges: Ints, num_nodes: int, start: int, size: int) -> Ints:
@@ -72,19 +140,15 @@ def layout(edges: Ints, num_nodes: int) -> Floats:
     if count <= 1:
         return _connected(edges, num_nodes)
     sizes = np.bincount(owner)
-    boxes: list[Floats] = []
-    for component in np.argsort(-sizes, kind="stable"):
-        nodes = np.flatnonzero(owner == component)
-        number = np.full(num_nodes, -1)
-        number[nodes] = np.arange(len(nodes))
+    largest_first = np.argsort(-sizes, kind="stable")
+    corners = _packed((np.sqrt(sizes[largest_first]) + 0.6).tolist())
+    places, number = np.zeros((num_nodes, 2)), np.full(num_nodes, -1)
+    for component, corner in zip(largest_first, corners, strict=True):
+        inside = owner == component
+        number[inside] = np.arange(sizes[component])
         own = number[edges[:, owner[edges[0]] == component]]
-        boxes.append(_connected(own, len(nodes)) * np.sqrt(len(nodes)))
-    places = np.zeros((num_nodes, 2))
-    corners = _packed([np.sqrt(len(box)) + 0.6 for box in boxes])
-    for component, box, corner in zip(
-        np.argsort(-sizes, kind="stable"), boxes, corners, strict=True
-    ):
-        places[owner == component] = box + corner
+        box = _connected(own, int(sizes[component])) * np.sqrt(sizes[component])
+        places[inside] = box + corner
     return _unit(places)
 
 

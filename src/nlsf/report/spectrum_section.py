@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from nlsf.report.charts import BarChart, Chart, DataTable, LineChart, Region, Series
-from nlsf.report.reduce import histogram, thinned
+from nlsf.report.numbers import evenly_chosen, histogram, percent, plural
 from nlsf.report.trained import Branch, TrainedRun
-from nlsf.report.wording import percent, plural
 from nlsf.spectral import Bands, IndexBands, Spectrum
 from nlsf.spectral.summary import summarize
 
-_HEAVY = 10
-"""Eigenvalues in the table of the heaviest."""
+_REPEATED = 10
+"""Eigenvalues in the table of those that repeat most."""
 
 _ENTRIES = 2**26
 """Entries of a signal that are looked at: 256 MB in single precision."""
@@ -47,7 +47,7 @@ def spectral_charts(
     y: Tensor | None = None,
     classes: Sequence[str] = (),
 ) -> list[Chart]:
-    """The spectrum of one graph: staircase, density, heavy eigenvalues, and what bands hold.
+    """The spectrum of one graph: staircase, density, repetitions, and what bands hold.
 
     Args:
         spectrum: all eigenpairs, or as many as the bands need.
@@ -62,8 +62,7 @@ def spectral_charts(
         regions = _regions(spectrum, bands)
         partial = "" if spectrum.is_complete else f", the {spectrum.num_pairs:,} that were computed"
         charts.append(_density(spectrum.frequencies, regions, spectrum.name, partial=partial))
-    heavy = _heavy_table(spectrum)
-    return [*charts, *([heavy] if heavy else []), _shares(spectrum, bands, x, y, classes)]
+    return [*charts, *_repeated(spectrum), _shares(spectrum, bands, x, y, classes)]
 
 
 def set_charts(spectra: Sequence[Spectrum], bands: Bands, x: Sequence[Tensor]) -> list[Chart]:
@@ -80,18 +79,16 @@ def set_charts(spectra: Sequence[Spectrum], bands: Bands, x: Sequence[Tensor]) -
     held = torch.tensor([[row.dimension for row in rows] for rows in summaries]).double()
     energy = torch.tensor([[row.energy for row in rows] for rows in summaries]).double()
     share = (held / held.sum(1, keepdim=True).clamp(min=1)).mean(0)
-    names = [f"band {j + 1}" for j in range(bands.n_bands)]
-    names += ["the rest"] * (held.shape[1] - len(names))
     every = torch.cat([one.frequencies for one in spectra])
     return [
         staircase(typical, bands, " of a graph of median size"),
         _density(every, [], typical.name, f" of {plural(len(spectra), 'test graph')}"),
         BarChart(
             "What each band holds, on average",
-            f"Mean over {plural(len(spectra), 'test graph')}. {_READING}",
+            f"Mean over {plural(len(spectra), 'test graph')}. {_ENERGY}",
             "band, from the lowest frequency",
             "share",
-            names,
+            band_names(bands, held.shape[1]),
             [
                 ("of the eigenvalues", share.tolist()),
                 ("of the features' energy", energy.mean(0).tolist()),
@@ -103,7 +100,7 @@ def set_charts(spectra: Sequence[Spectrum], bands: Bands, x: Sequence[Tensor]) -
 
 def staircase(spectrum: Spectrum, bands: Bands, of: str = "") -> LineChart:
     """The eigenvalues in their order, with the bands as stretches of it."""
-    chosen = thinned(spectrum.num_pairs)
+    chosen = evenly_chosen(spectrum.num_pairs)
     missing = spectrum.num_nodes - spectrum.num_pairs
     partial = (
         f" Only the {spectrum.num_pairs:,} leading ones of {spectrum.num_nodes:,} were computed, "
@@ -111,11 +108,8 @@ def staircase(spectrum: Spectrum, bands: Bands, of: str = "") -> LineChart:
         if missing
         else ""
     )
-    assigned = bands.assign(spectrum).tolist()
-    regions = []
-    for first, last, band in _runs(assigned):
-        name = f"band {band + 1}" if band < bands.n_bands else "the rest"
-        regions.append(Region(first + 0.5, last + 1.5, name))
+    names = band_names(bands, bands.n_bands + 1)
+    stretches = _stretches(bands.assign(spectrum).tolist())
     return LineChart(
         f"Eigenvalues of {spectrum.name}{of}",
         "An eigenvalue is a frequency of the graph: low ones belong to patterns that vary slowly "
@@ -124,16 +118,21 @@ def staircase(spectrum: Spectrum, bands: Bands, of: str = "") -> LineChart:
         "number of the eigenvalue",
         "eigenvalue",
         [Series(spectrum.name, (chosen + 1.0).tolist(), spectrum.values[chosen].tolist())],
-        regions=regions,
+        regions=[Region(first + 0.5, last + 1.5, names[band]) for first, last, band in stretches],
         log_x=spectrum.num_pairs > 200,
     )
+
+
+def band_names(bands: Bands, count: int) -> list[str]:
+    """Names of ``count`` bands, of which those beyond the family's own are what it leaves out."""
+    return [f"band {j + 1}" if j < bands.n_bands else "the rest" for j in range(count)]
 
 
 def dense(x: Tensor) -> Tensor:
     """A signal (N, F) as a dense tensor; of a very wide one, evenly chosen channels."""
     nodes, channels = x.shape
     wanted = min(channels, max(_ENTRIES // max(nodes, 1), 1))
-    chosen = torch.from_numpy(thinned(channels, limit=max(wanted, 2)))
+    chosen = torch.from_numpy(evenly_chosen(channels, limit=max(wanted, 2)))
     if x.layout == torch.strided:
         return x if len(chosen) == channels else x[:, chosen]
     if len(chosen) == channels:
@@ -152,7 +151,7 @@ def label_signal(y: Tensor, num_classes: int) -> Tensor:
     return one_hot(y.clamp(min=0), max(num_classes, int(y.max()) + 1)) * known
 
 
-_READING = (
+_ENERGY = (
     "Energy is the sum of squares: a band with much energy and few eigenvalues is where the signal "
     "lives. Features or labels that sit in the lowest bands change little between neighbours."
 )
@@ -178,16 +177,16 @@ def _shares(
         )
     return BarChart(
         f"What each band of {spectrum.name} holds",
-        _READING + note,
+        _ENERGY + note,
         "band, from the lowest frequency",
         "share",
-        _band_names(spectrum, bands, len(features)),
+        _band_ends(spectrum, bands, len(features)),
         series,
         percent=True,
     )
 
 
-def _band_names(spectrum: Spectrum, bands: Bands, count: int) -> list[str]:
+def _band_ends(spectrum: Spectrum, bands: Bands, count: int) -> list[str]:
     """Short names of ``count`` bands: their number and, of value bands, where they end."""
     rest = ["rest"] * (count - bands.n_bands)
     if isinstance(bands, IndexBands):
@@ -223,44 +222,42 @@ def _regions(spectrum: Spectrum, bands: Bands) -> list[Region]:
     assigned = bands.assign(spectrum).tolist()
     frequency = spectrum.frequencies.tolist()
     regions, end = [], 0.0
-    for _, last, band in _runs(assigned):
+    for _, last, band in _stretches(assigned):
         start, end = end, frequency[last]
         if end > start and band < bands.n_bands:
             regions.append(Region(start, end, f"band {band + 1}"))
     return regions
 
 
-def _runs(numbers: Sequence[int]) -> list[tuple[int, int, int]]:
+def _stretches(numbers: Sequence[int]) -> list[tuple[int, int, int]]:
     """Stretches of equal numbers: first and last place, and the number."""
-    runs: list[tuple[int, int, int]] = []
-    for place, number in enumerate(numbers):
-        if runs and runs[-1][2] == number:
-            runs[-1] = (runs[-1][0], place, number)
-        else:
-            runs.append((place, place, number))
-    return runs
+    found, first = [], 0
+    for number, same in groupby(numbers):
+        last = first + len(list(same)) - 1
+        found.append((first, last, number))
+        first = last + 1
+    return found
 
 
-def _heavy_table(spectrum: Spectrum) -> DataTable | None:
-    """The eigenvalues that repeat most; ``None`` where none does."""
+def _repeated(spectrum: Spectrum) -> list[Chart]:
+    """A table of the eigenvalues that repeat most; nothing where none does."""
     count = spectrum.multiplicities
     order = torch.sort(count, descending=True, stable=True).indices
-    order = order[count[order] > 1][:_HEAVY]
+    order = order[count[order] > 1][:_REPEATED]
     if not len(order):
-        return None
-    first = torch.searchsorted(spectrum.eigenspaces, order)
+        return []
+    values = spectrum.values[torch.searchsorted(spectrum.eigenspaces, order)].tolist()
     rows = [
-        [
-            f"{float(spectrum.values[i]):.6g}",
-            f"{int(count[j]):,}",
-            percent(int(count[j]) / spectrum.num_nodes),
-        ]
-        for i, j in zip(first.tolist(), order.tolist(), strict=True)
+        [f"{value:.6g}", f"{times:,}", percent(times / spectrum.num_nodes)]
+        for value, times in zip(values, count[order].tolist(), strict=True)
     ]
-    return DataTable(
-        f"Eigenvalues of {spectrum.name} that repeat most",
-        "An eigenvalue that repeats is an eigenspace of several dimensions; no direction inside it "
-        "is preferred, so the filter treats it as one. The eigenvalue 0 repeats once a component.",
-        ["eigenvalue", "times", "share of all"],
-        rows,
-    )
+    return [
+        DataTable(
+            f"Eigenvalues of {spectrum.name} that repeat most",
+            "An eigenvalue that repeats is an eigenspace of several dimensions; no direction "
+            "inside it is preferred, so the filter treats it as one. The eigenvalue 0 repeats once "
+            "a component.",
+            ["eigenvalue", "times", "share of all"],
+            rows,
+        )
+    ]

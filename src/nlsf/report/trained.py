@@ -17,7 +17,7 @@ from nlsf.nn.layers.spectral_layer import SpectralLayer, spectral_branches
 from nlsf.nn.plans import Plan, Signals, WholeGraph, plan_of
 from nlsf.nn.plans.spectral import SpectralBatches, maybe_sparse, operator_of, spectrum_argument
 from nlsf.report.observe import Observations, observe
-from nlsf.report.record import RunRecord
+from nlsf.report.runs import RunRecord
 from nlsf.spectral import (
     Bands,
     IndexBands,

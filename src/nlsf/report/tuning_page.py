@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from statistics import median
+from typing import Any, Protocol
 
 from nlsf.data.metrics import higher_is_better
 from nlsf.report.charts import BarChart, Chart, DataTable, LineChart, Series, Tiles
-from nlsf.report.page import Page
-from nlsf.report.tuning_choices import (
-    Done,
-    TrialLike,
-    by_choice,
-    choice_charts,
-    choice_text,
-    settings,
-    unbroken,
+from nlsf.report.numbers import (
+    is_share,
+    metric_difference,
+    metric_name,
+    metric_value,
+    plural,
+    seconds,
 )
-from nlsf.report.wording import is_share, metric_name, metric_value, plural, seconds
+from nlsf.report.page import Page
 
 _BEST = 10
 """Trials in the table of the best."""
@@ -31,17 +33,50 @@ _NEEDED = 4
 """Complete trials from which on importance is estimated."""
 
 _STATES = ("complete", "pruned", "failed", "running", "waiting")
+_SPEAKING = ("kind", "name")
+"""Keys of a setting whose value says by itself what it is."""
+
 _NOTHING = "-"
 
-_HISTORY = "What each trial reached, and the best one until then."
-_CHOICES = (
-    "What the choices of each setting are worth, whatever the other settings were; in parentheses "
-    "the number of complete trials. The search tries what looks good more often, so a choice with "
-    "few trials may be underrated."
-)
-_ONE_CHOICE = "The complete trials do not differ in any setting."
-_AGREE = "Settings that the best trials agree on are likely to matter."
-_NO_VALUE = "Trials whose model could not be built or trained; they have no value."
+
+class TrialLike(Protocol):
+    """What the page of a search asks of a trial."""
+
+    @property
+    def number(self) -> int:
+        """Counted from 0, the trial of the defaults."""
+
+    @property
+    def point(self) -> Mapping[str, Any]:
+        """The value of each setting, by its path."""
+
+    @property
+    def value(self) -> float | None:
+        """The mean validation metric, where it is known."""
+
+    @property
+    def state(self) -> str:
+        """``"complete"``, ``"pruned"``, ``"failed"``, ``"running"`` or ``"waiting"``."""
+
+    @property
+    def seconds(self) -> float | None:
+        """That it took."""
+
+    @property
+    def epochs(self) -> int | None:
+        """That it trained."""
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed."""
+
+    @property
+    def worker(self) -> str | None:
+        """Who ran it."""
+
+
+Done = Sequence[tuple[TrialLike, float]]
+"""Complete trials with their values, by number."""
 
 
 def tuning_page(
@@ -55,129 +90,169 @@ def tuning_page(
         trials: in any order.
         importances: the share of each setting in what makes trials differ; may be empty.
     """
-    trials = sorted(trials, key=lambda trial: trial.number)
-    done = [
-        (trial, trial.value)
-        for trial in trials
-        if trial.state == "complete" and trial.value is not None and math.isfinite(trial.value)
-    ]
-    failed = [trial for trial in trials if trial.state == "failed"]
+    search = _Search.of(metric, trials)
+    done = search.done
+    failed = [trial for trial in search.trials if trial.state == "failed"]
     page = Page(title, f"{plural(len(trials), 'trial')}, validation {metric_name(metric)}")
-    page.section("Overview", _overview(metric, trials, done), _tiles(metric, trials, done))
+    page.section("Overview", _overview(search), _tiles(search))
     if done:
-        page.section("History", _HISTORY, _history(metric, trials, done))
+        text = "What each trial reached, and the best one until then."
+        page.section("History", text, _history(search))
         page.section("Importance", *_importance(importances, len(done)))
-        choices = choice_charts(metric, trials, done, importances)
-        page.section("Choices", _CHOICES if choices else _ONE_CHOICE, *choices)
-        page.section("Best trials", _AGREE if len(done) > 1 else "", _best(metric, done))
+        page.section("Choices", *_choices(search, importances))
+        text = "Settings that the best trials agree on are likely to matter."
+        page.section("Best trials", text if len(done) > 1 else "", _best(search))
     if failed:
-        page.section("Failed trials", _NO_VALUE, _failures(failed))
+        text = "Trials whose model could not be built or trained; they have no value."
+        page.section("Failed trials", text, _failures(failed))
     return page
 
 
-def _overview(metric: str, trials: Sequence[TrialLike], done: Done) -> str:
-    if not done:
+def settings(done: Done) -> list[str]:
+    """The settings of complete trials, in their order."""
+    return list(dict.fromkeys(name for trial, _ in done for name in trial.point))
+
+
+def by_choice(name: str, done: Done) -> dict[str, list[float]]:
+    """The values of the complete trials with each choice of a setting, numbers in their order."""
+    found: dict[str, tuple[Any, list[float]]] = {}
+    for trial, value in done:
+        if name in trial.point:
+            choice = trial.point[name]
+            found.setdefault(choice_text(choice), (choice, []))[1].append(value)
+    if all(type(choice) in (int, float) for choice, _ in found.values()):
+        found = dict(sorted(found.items(), key=lambda item: item[1][0]))
+    return {text: values for text, (_, values) in found.items()}
+
+
+def choice_text(choice: Any) -> str:
+    """A value of a setting as text.
+
+    Example:
+        >>> choice_text(0.05), choice_text(None), choice_text({"kind": "uniform", "S": 20})
+        ('0.05', 'none', 'uniform, S=20')
+    """
+    if choice is None:
+        return "none"
+    if isinstance(choice, Mapping):
+        texts = {key: choice_text(value) for key, value in choice.items()}
+        return ", ".join(v if k in _SPEAKING else f"{k}={v}" for k, v in texts.items())
+    return choice if isinstance(choice, str) else json.dumps(choice, default=str)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The trials of a search by number, and those of them that are complete."""
+
+    metric: str
+    trials: Sequence[TrialLike]
+    done: Done
+
+    @classmethod
+    def of(cls, metric: str, trials: Sequence[TrialLike]) -> _Search:
+        trials = sorted(trials, key=lambda trial: trial.number)
+        complete = [(trial, trial.value) for trial in trials if trial.state == "complete"]
+        known = [(t, value) for t, value in complete if value is not None and math.isfinite(value)]
+        return cls(metric, trials, known)
+
+    @property
+    def ranked(self) -> Done:
+        """The best first."""
+        sign = -1 if higher_is_better(self.metric) else 1
+        return sorted(self.done, key=lambda pair: (sign * pair[1], pair[0].number))
+
+    @property
+    def default(self) -> float | None:
+        """The value of the first trial's point, which another one has where the first was lost."""
+        if not self.trials or self.trials[0].number != 0:
+            return None
+        first = self.trials[0].point
+        return next((value for trial, value in self.done if trial.point == first), None)
+
+    def best(self, values: Sequence[float]) -> float:
+        """The best of some values."""
+        return max(values) if higher_is_better(self.metric) else min(values)
+
+    def shown(self, value: float) -> str:
+        """A value for a narrow column, which leaves the unit in its line."""
+        return metric_value(self.metric, value).replace(" ", "\u00a0")
+
+
+def _overview(search: _Search) -> str:
+    if not search.done:
         return "No trial is complete, so nothing is known about the settings yet."
-    best, value = _ranked(metric, done)[0]
-    default = _default(trials, done)
-    start = (
+    (best, value), metric, default = search.ranked[0], search.metric, search.default
+    found = (
         f"The best validation {metric_name(metric)} is {metric_value(metric, value)}, "
         f"of trial {best.number}."
     )
     if default is None:
-        return f"{start} The defaults have no value to compare it with."
+        return f"{found} The defaults have no value to compare it with."
     if value == default:
-        return f"{start} No trial was better than the defaults."
-    gain = abs(value - default)
-    amount = f"{100 * gain:.2f} points" if is_share(metric) else f"{gain:.4g}"
+        return f"{found} No trial was better than the defaults."
     return (
-        f"{start} That is {amount} better than the defaults. The best of many trials is in part "
-        "the luckiest one: only test examples tell what the choice is worth."
+        f"{found} That is {metric_difference(metric, abs(value - default))} better than the "
+        "defaults. The best of many trials is in part the luckiest one: only test examples tell "
+        "what the choice is worth."
     )
 
 
-def _tiles(metric: str, trials: Sequence[TrialLike], done: Done) -> Tiles:
-    counts = Counter(trial.state for trial in trials)
+def _tiles(search: _Search) -> Tiles:
+    metric, ranked = search.metric, search.ranked
+    counts = Counter(trial.state for trial in search.trials)
     states = ", ".join(f"{counts[state]:,} {state}" for state in _STATES if counts[state])
-    workers = len({trial.worker for trial in trials if trial.worker is not None})
-    times = [trial.seconds for trial in trials if trial.seconds is not None]
-    default = _default(trials, done)
-    ranked = _ranked(metric, done)
+    workers = len({trial.worker for trial in search.trials if trial.worker is not None})
+    times = [trial.seconds for trial in search.trials if trial.seconds is not None]
+    best, where, spent, how = "none", "no trial is complete", "unknown", "of all trials together"
+    if ranked:
+        best = metric_value(metric, ranked[0][1])
+        where = f"found in trial {ranked[0][0].number}; mean over the splits of the search"
+    if workers:
+        how += f", {plural(workers, 'worker')}"
+    if times:
+        spent = seconds(sum(times))
+        how += f"; {seconds(median(times))} for one, in the median"
+    default = metric_value(metric, search.default)
     return Tiles(
         [
-            (
-                f"Best validation {metric_name(metric)}",
-                metric_value(metric, ranked[0][1]) if ranked else "none",
-                f"found in trial {ranked[0][0].number}; mean over the splits of the search"
-                if ranked
-                else "no trial is complete",
-            ),
-            (
-                "Defaults",
-                metric_value(metric, default),
-                "what trial 0 found, without any search",
-            ),
-            ("Trials", f"{len(trials):,}", states),
-            (
-                "Time",
-                seconds(sum(times)) if times else "unknown",
-                "of all trials together"
-                + (f", {plural(workers, 'worker')}" if workers else "")
-                + (f"; {seconds(median(times))} for one, in the median" if times else ""),
-            ),
+            (f"Best validation {metric_name(metric)}", best, where),
+            ("Defaults", default, "what trial 0 found, without any search"),
+            ("Trials", f"{len(search.trials):,}", states),
+            ("Time", spent, how),
         ]
     )
 
 
-def _default(trials: Sequence[TrialLike], done: Done) -> float | None:
-    """The value of the first trial's point, which another trial has where the first was lost."""
-    if not trials or trials[0].number != 0:
-        return None
-    return next((value for trial, value in done if trial.point == trials[0].point), None)
-
-
-def _ranked(metric: str, done: Done) -> Done:
-    sign = -1 if higher_is_better(metric) else 1
-    return sorted(done, key=lambda pair: (sign * pair[1], pair[0].number))
-
-
-def _scale(metric: str) -> tuple[float, str]:
-    return (100.0, " (%)") if is_share(metric) else (1.0, "")
-
-
-def _history(metric: str, trials: Sequence[TrialLike], done: Done) -> LineChart:
-    scale, unit = _scale(metric)
-    better = max if higher_is_better(metric) else min
-    best: list[float] = []
-    for _, value in done:
-        best.append(better(best[-1], value) if best else value)
-    numbers = [float(trial.number) for trial, _ in done]
+def _history(search: _Search) -> LineChart:
+    scale, unit = (100.0, " (%)") if is_share(search.metric) else (1.0, "")
+    numbers = [float(trial.number) for trial, _ in search.done]
+    values = [value for _, value in search.done]
+    best = [scale * value for value in accumulate(values, lambda a, b: search.best((a, b)))]
     series = [
-        Series("complete trial", numbers, [scale * value for _, value in done], points=True),
-        Series("best so far", numbers, [scale * value for value in best]),
+        Series("complete trial", numbers, [scale * value for value in values], points=True),
+        Series("best so far", numbers, best),
     ]
-    pruned = [trial for trial in trials if trial.state == "pruned" and trial.value is not None]
-    if pruned:
-        values = [None if t.value is None else scale * t.value for t in pruned]
-        x = [float(trial.number) for trial in pruned]
-        series.append(Series("pruned trial, when it was stopped", x, values, points=True))
-    name = f"validation {metric_name(metric)}{unit}"
+    pruned = {t.number: t.value for t in search.trials if t.state == "pruned"}
+    stopped = {float(n): scale * value for n, value in pruned.items() if value is not None}
+    if stopped:
+        x, y = list(stopped), list(stopped.values())
+        series.append(Series("pruned trial, when it was stopped", x, y, points=True))
     return LineChart(
         "Value of every trial",
         "A line that has long been flat says that more trials would hardly help.",
         "trial",
-        name,
+        f"validation {metric_name(search.metric)}{unit}",
         series,
     )
 
 
 def _importance(importances: Mapping[str, float], complete: int) -> tuple[str, *tuple[Chart, ...]]:
+    if not importances and complete < _NEEDED:
+        are = "is" if complete == 1 else "are"
+        return (
+            f"Importance is estimated from {_NEEDED} complete trials on; there {are} {complete}.",
+        )
     if not importances:
-        if complete < _NEEDED:
-            return (
-                f"Importance is estimated from {_NEEDED} complete trials on; there "
-                f"{'is' if complete == 1 else 'are'} {complete}.",
-            )
         return ("No importance is known: the complete trials do not differ enough to estimate it.",)
     ranked = sorted(importances.items(), key=lambda item: -item[1])
     chart = BarChart(
@@ -198,18 +273,72 @@ def _short(names: Sequence[str]) -> list[str]:
     return [end if last.count(end) == 1 else name for end, name in zip(last, names, strict=True)]
 
 
-def _best(metric: str, done: Done) -> DataTable:
+def _choices(search: _Search, importances: Mapping[str, float]) -> tuple[str, *tuple[Chart, ...]]:
+    """A chart a setting with several choices, the most important first, and one table of all.
+
+    Bars show differences, because bars from zero on would all look alike.
+    """
+    names = sorted(settings(search.done), key=lambda name: -importances.get(name, 0.0))
+    found = {name: by_choice(name, search.done) for name in names}
+    several = {name: choices for name, choices in found.items() if len(choices) > 1}
+    if not several:
+        return ("The complete trials do not differ in any setting.",)
+    scale, unit = (100.0, " (points)") if is_share(search.metric) else (1.0, "")
+    middle = median(value for _, value in search.done)
+    stopped = Counter(
+        (name, choice_text(choice))
+        for trial in search.trials
+        if trial.state in ("pruned", "failed")
+        for name, choice in trial.point.items()
+    )
+    bars, rows = [], []
+    for name, choices in several.items():
+        best = {choice: search.best(values) for choice, values in choices.items()}
+        middles = {choice: median(values) for choice, values in choices.items()}
+        bars.append(
+            BarChart(
+                name,
+                "",
+                "choice",
+                f"difference to the median of all trials{unit}",
+                [f"{choice} ({len(values)})" for choice, values in choices.items()],
+                [
+                    (what, [scale * (value - middle) for value in some.values()])
+                    for what, some in (("best", best), ("median", middles))
+                ],
+            )
+        )
+        for choice, values in choices.items():
+            ends = search.shown(best[choice]), search.shown(middles[choice])
+            rows.append([name, choice, str(len(values)), str(stopped[name, choice]), *ends])
+    table = DataTable(
+        "Every choice",
+        "Best and median validation value of the complete trials with that choice.",
+        ["setting", "choice", "complete", "pruned or failed", "best", "median"],
+        rows,
+    )
+    text = (
+        "What the choices of each setting are worth, whatever the other settings were; in "
+        "parentheses the number of complete trials. The search tries what looks good more often, "
+        "so a choice with few trials may be underrated."
+    )
+    charts: list[Chart] = [*bars, table]
+    return text, *charts
+
+
+def _best(search: _Search) -> DataTable:
+    done = search.done
     varied = [name for name in settings(done) if len(by_choice(name, done)) > 1]
     columns = varied or settings(done)
     rows = [
         [
             str(trial.number),
-            unbroken(metric, value),
+            search.shown(value),
             _NOTHING if trial.epochs is None else f"{trial.epochs:,}",
             _NOTHING if trial.seconds is None else seconds(trial.seconds),
             *(choice_text(trial.point[n]) if n in trial.point else _NOTHING for n in columns),
         ]
-        for trial, value in _ranked(metric, done)[:_BEST]
+        for trial, value in search.ranked[:_BEST]
     ]
     count = len(rows)
     return DataTable(
@@ -229,5 +358,5 @@ def _failures(failed: Sequence[TrialLike]) -> DataTable:
         ]
         for trial in failed[:_FAILED]
     ]
-    more = f" The first {_FAILED} of {len(failed):,}." if len(failed) > _FAILED else ""
-    return DataTable("Reasons", more.strip(), ["trial", "reason", "settings"], rows)
+    more = f"The first {_FAILED} of {len(failed):,}." if len(failed) > _FAILED else ""
+    return DataTable("Reasons", more, ["trial", "reason", "settings"], rows)

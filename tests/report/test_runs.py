@@ -1,15 +1,95 @@
-"""The order of models, and what the CSV says of them and of those that have no place."""
+"""What runs have written down, and how models rank."""
 
 import csv
+import json
 import math
 
 import pytest
 
 from nlsf.data.metrics import interval
-from nlsf.report.ranking import known_values, ranking, run_seconds, write_ranking
-from nlsf.report.record import RunRecord
+from nlsf.errors import ConfigError, FormatError
+from nlsf.report.runs import RunRecord, ranking, write_ranking
 from nlsf.train import RunFolder, train
+from report.small_runs import trained_folder, without
 from train.small import NODE_MODEL, given, node_data, regression_data
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return trained_folder(node_data(), tmp_path_factory.mktemp("runs") / "run", seeds=[4, 1, 2])
+
+
+def test_the_shown_seed_did_best_on_validation(folder):
+    record = RunRecord.read(folder)
+    best = max(row["val_accuracy"] for row in record.results)
+    assert record.result["val_accuracy"] == best
+    assert record.result["seed"] == record.seed
+
+
+def test_of_errors_the_smallest_is_best(tmp_path):
+    folder = trained_folder(regression_data(), tmp_path / "run", seeds=3)
+    record = RunRecord.read(folder)
+    assert record.result["val_rmse"] == min(row["val_rmse"] for row in folder.results())
+
+
+def test_the_names_are_those_of_the_run(folder):
+    record = RunRecord.read(folder)
+    assert (record.name, record.model, record.metric) == ("small", "att-node", "accuracy")
+    assert record.seeds == [4, 1, 2]
+
+
+def test_epochs_are_those_of_one_seed(folder):
+    rows = RunRecord.read(folder).epochs(1)
+    assert [row["epoch"] for row in rows] == list(range(1, len(rows) + 1))
+    assert {row["seed"] for row in rows} == {1}
+
+
+def test_an_unfinished_run_shows_its_first_seed(folder, tmp_path):
+    record = RunRecord.read(without(folder, tmp_path / "copy", "results.jsonl"))
+    assert not record.finished
+    assert record.seed == 4
+    assert record.name == "small"
+
+
+def test_a_seed_of_another_run_is_refused(folder):
+    with pytest.raises(ConfigError, match="has no seed 0: it has 4, 1, 2"):
+        RunRecord.read(folder, 0)
+
+
+@pytest.mark.parametrize("key", ["seeds", "metric", "protocol", "name"])
+def test_a_configuration_that_is_none_is_refused(folder, tmp_path, key):
+    copy = without(folder, tmp_path / "copy")
+    lines = [line for line in copy.read_config().splitlines() if not line.startswith(f"{key} =")]
+    (copy.path / "config.toml").write_text("\n".join(lines))
+    with pytest.raises(ConfigError, match="is not the configuration of a run"):
+        RunRecord.read(copy)
+
+
+def test_a_row_without_a_number_is_named(folder, tmp_path):
+    copy = without(folder, tmp_path / "copy")
+    first, *rows = copy.results()
+    del rows[0]["val_accuracy"]
+    copy.write_results([first, *rows])
+    with pytest.raises(FormatError, match=r"results.jsonl, line 2: 'val_accuracy' is missing"):
+        RunRecord.read(copy)
+
+
+def test_a_failed_model_is_not_the_best(folder, tmp_path):
+    copy = without(folder, tmp_path / "copy")
+    rows = copy.results()
+    best = RunRecord.read(folder).seed
+    copy.write_results([{**r, "val_accuracy": None} if r["seed"] == best else r for r in rows])
+    assert RunRecord.read(copy).seed != best
+
+
+def test_damaged_results_count_as_none_but_damaged_metrics_are_named(folder, tmp_path):
+    copy = without(folder, tmp_path / "copy")
+    (copy.path / "results.jsonl").write_text("{")
+    assert not RunRecord.read(copy).finished
+    (copy.path / "metrics.jsonl").write_text(json.dumps([1]) + "\n")
+    with pytest.raises(FormatError, match="line 1"):
+        RunRecord.read(copy)
+
 
 SPLITS = given(60, (20, 20), (20, 20), (25, 20))
 
@@ -71,7 +151,7 @@ def test_a_result_that_is_not_a_number_is_last(run, tmp_path):
     }
     places = ranking(folders)
     assert [place.name for place in places] == ["half", "poor", "broken"]
-    assert known_values(RunRecord.read(folders["half"]), "test") == [0.5, 0.5]
+    assert RunRecord.read(folders["half"]).known_values("test") == [0.5, 0.5]
     write_ranking(tmp_path / "out.csv", places)
     broken = read(tmp_path / "out.csv")[-1]
     assert (broken["model"], broken["test"], broken["behind_first"]) == ("broken", "", "")
@@ -82,7 +162,7 @@ def test_the_time_counts_models_that_trained_together_once(run):
     groups = {row["seconds"]: row["together"] for row in run.rows}
     assert sorted(groups.values()) == [1, 2]
     expected = sum(groups) + run.rows[0]["prepare_seconds"]
-    assert run_seconds(RunRecord.read(run.folder)) == pytest.approx(expected)
+    assert RunRecord.read(run.folder).seconds == pytest.approx(expected)
 
 
 def test_models_without_a_result_have_a_reason(run, tmp_path):
