@@ -11,15 +11,18 @@ import torch
 import cases
 from nlsf.data.catalogue import lookup
 from nlsf.data.catalogue.lookup import statistics
+from nlsf.errors import ConfigError
 from nlsf.nn import NodeNLSF
+from nlsf.nn.plans import plan_of
 from nlsf.nn.responses.psi import RESPONSES
 from nlsf.spectral import Projector, UniformBands
 from nlsf.testing import assert_shift_equivariant
-from nlsf.train import train
+from nlsf.train import predict, register_model, train
 from nlsf.train.settings import models, toml
-from nn import layers, test_equivariance
+from nn import layers, test_equivariance, test_plans
 from peers import test_all_peers
 from spectral import test_laws
+from train.small import node_data
 
 TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
 
@@ -51,6 +54,19 @@ from torch_geometric.data import Data
 from nlsf.data.dataset import Dataset
 from nlsf.data.graph_arrays import undirected
 from nlsf.data.catalogue.entry import Entry, Statistics
+""",
+    "A new model": """
+from dataclasses import dataclass
+from typing import Any
+from torch import Tensor, nn
+from nlsf.nn.plans import Examples, Plan
+from nlsf.peers.matrices import Neighbourhood
+from nlsf.train import ModelKind
+
+@dataclass(frozen=True)
+class AveragedConfig:
+    in_channels: int
+    out_channels: int
 """,
 }
 QUICK = {"training": {"epochs": 3}, "seeds": 2}
@@ -138,6 +154,32 @@ def test_a_data_set(file, monkeypatch, tmp_path):
     assert torch.equal(pairs.flip(0).unique(dim=1), pairs.unique(dim=1))
     result = train("Ladder", QUICK, output=tmp_path / "run", cache=False)
     assert [row["data"] for row in result.rows] == ["Ladder", "Ladder"]
+
+
+def test_a_model(file, monkeypatch, tmp_path):
+    kind = file("A new model", "nlsf.nn.models.averaged").AVERAGED
+    monkeypatch.setitem(models.MODELS, "averaged", None)  # so that it is taken back in the end
+    del models.MODELS["averaged"]
+    register_model(kind)
+    with pytest.raises(ConfigError, match="averaged"):
+        register_model(kind)
+    dataset = node_data()
+    model = kind.build({}, dataset.num_features, dataset.num_outputs).double()
+    start, end = dataset.graphs[0].edge_index
+    A = torch.eye(60, dtype=torch.float64)
+    A[start, end] = 1.0
+    x = dataset.graphs[0].x.double()
+    plain = model.lin(A @ x / A.sum(1, keepdim=True))
+    plan = plan_of(model, dataset, dtype=torch.float64)
+    test_plans.assert_outputs(plan, model.eval(), plain, rtol=1e-5)
+    training = {"epochs": 3, "batch_size": 8}  # it has no forward: only the plan can train it
+    settings = {"model": {"name": "averaged"}, "seeds": 2, "training": training}
+    result = train("csbm", settings, output=tmp_path / "run", cache=False)
+    assert [row["together"] for row in result.rows] == [2, 2]
+    alone = train("csbm", {**settings, "seeds": [1]}, output=tmp_path / "alone", cache=False)
+    assert alone.rows[0]["test_loss"] == pytest.approx(result.rows[1]["test_loss"], rel=1e-5)
+    said = predict(result.folder.path, lookup.load("csbm"), seed=1, cache=False)
+    assert said.metrics["accuracy"] == result.rows[1]["test_accuracy"]
 
 
 def test_each_is_short():

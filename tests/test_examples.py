@@ -35,6 +35,13 @@ def only_linear_filters_and_ours_commute(output, folder):
     assert commute == {"ChebConv", "APPNP", "GCNConv", "NodeNLSF"}
 
 
+def the_plan_is_faster(output, folder):
+    found = re.findall(r"^(.*): (\d\.\d+) in (\d+\.\d+) s$", output, flags=re.MULTILINE)
+    (_, accuracy, seconds), (_, planned, less) = found
+    assert float(planned) == pytest.approx(float(accuracy), abs=0.005)
+    assert float(less) < float(seconds) / 2
+
+
 def half_of_the_error_is_gone(output, folder):
     error = numbers(r"^(.*): error (\d\.\d+)$", output)
     assert error["recovered"] < error["as read"] / 2
@@ -56,6 +63,7 @@ SHOWS = {
     "drop_in": the_filter_learns,
     "equivariance_check": only_linear_filters_and_ours_commute,
     "molecules": the_graph_matters,
+    "own_plan": the_plan_is_faster,
     "report_page": the_pages_are_there,
     "sensor_network": half_of_the_error_is_gone,
 }

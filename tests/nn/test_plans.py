@@ -32,12 +32,12 @@ def prepared(model, dataset, rows=None):
     return plan_of(model, dataset, rows, cache=False, dtype=F64)
 
 
-def assert_outputs(inputs, model, plain):
+def assert_outputs(plan, model, plain, rtol=1e-9):
     """The same numbers in any order, a part at a time, and with examples that repeat."""
     rows = torch.tensor([7, 3, 3, 11, 0])
-    torch.testing.assert_close(inputs(model, rows), plain[rows], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(plan(model, rows), plain[rows], rtol=rtol, atol=rtol)
     every = torch.arange(len(plain))
-    torch.testing.assert_close(evaluate(model, inputs, every), plain, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(evaluate(model, plan, every), plain, rtol=rtol, atol=rtol)
     assert plain.std(0).max() > 1e-3
 
 
@@ -56,10 +56,10 @@ def assert_outputs(inputs, model, plain):
 def test_nodes(branches, fields, kind):
     dataset = node_data()
     model = model_of(NodeClassifier, dataset, branches=branches, **fields)
-    inputs = prepared(model, dataset)
-    assert type(inputs) is kind
+    plan = prepared(model, dataset)
+    assert type(plan) is kind
     graph = dataset.graphs[0]
-    assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
+    assert_outputs(plan, model, model(graph.x.to(F64), graph.edge_index))
 
 
 @pytest.mark.parametrize("branches", ["attention", "index", "value"])
@@ -70,19 +70,19 @@ def test_rows_of_sparse_features_that_come_again_are_prepared_further(branches, 
     graph.x = torch.where(graph.x > graph.x.quantile(0.8), graph.x, 0.0)
     fields = {"encoder": "none", "place": "hidden", "input_dropout": 0.0}
     model = model_of(NodeClassifier, dataset, branches=branches, **fields)
-    inputs = prepared(model, dataset)
-    assert not inputs.together
+    plan = prepared(model, dataset)
+    assert not plan.together
     plain = model(graph.x.to(F64), graph.edge_index)
     rows = torch.tensor([7, 3, 3, 11, 0])
     for number in range(4):
-        chosen = inputs.select(rows.clone())
+        chosen = plan.select(rows.clone())
         assert isinstance(chosen, torch.Tensor) == (number == 0)
-        assert number < 2 or chosen is inputs.select(rows)
-        found = inputs.apply(model, chosen)
+        assert number < 2 or chosen is plan.select(rows)
+        found = plan.apply(model, chosen)
         torch.testing.assert_close(found, plain[rows], rtol=1e-9, atol=1e-9)
     for number in range(2):  # others take its place
-        assert isinstance(inputs.select(torch.tensor([number])), torch.Tensor)
-    assert isinstance(inputs.select(rows), torch.Tensor)
+        assert isinstance(plan.select(torch.tensor([number])), torch.Tensor)
+    assert isinstance(plan.select(rows), torch.Tensor)
 
 
 OPERATORS = [
@@ -103,10 +103,10 @@ def test_nodes_seen_through_every_operator(operators, input_dropout, response):
     dataset = node_data()
     fields = {"encoder": "linear", "input_dropout": input_dropout, "response": response}
     model = model_of(NodeClassifier, dataset, **operators, **fields)
-    inputs = prepared(model, dataset)
-    assert type(inputs) is (WholeGraph if input_dropout else LabelledRows)
+    plan = prepared(model, dataset)
+    assert type(plan) is (WholeGraph if input_dropout else LabelledRows)
     graph = dataset.graphs[0]
-    assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
+    assert_outputs(plan, model, model(graph.x.to(F64), graph.edge_index))
 
 
 @every_operator
@@ -144,25 +144,25 @@ def test_the_largest_band_is_implicit_where_nearly_all_pairs_are_needed(
         in_channels=8, out_channels=3, value_bands=bands, start=Start("heat", 0.7), **fields
     )
     model = model.to(F64).eval()
-    inputs = prepared(model, dataset)
-    projector = inputs.graph["spectrum"]
+    plan = prepared(model, dataset)
+    projector = plan.graph["spectrum"]
     assert projector.spectrum.is_complete is whole
     if whole:
         assert projector.rest == int(projector.dimension.argmax())
         assert projector.vectors.shape[1] == 60 - int(projector.dimension.max())
     graph = dataset.graphs[0]
-    assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
+    assert_outputs(plan, model, model(graph.x.to(F64), graph.edge_index))
 
 
 def test_only_the_rows_that_are_asked_for_are_prepared():
     dataset = node_data()
     model = model_of(NodeClassifier, dataset, encoder="linear", input_dropout=0.0)
     rows = torch.tensor([40, 3, 8, 3, 59])
-    inputs = prepared(model, dataset, rows)
-    assert {p.signal.shape[0] for p in inputs.prepared} == {4}
+    plan = prepared(model, dataset, rows)
+    assert {p.signal.shape[0] for p in plan.prepared} == {4}
     graph = dataset.graphs[0]
     plain = model(graph.x.to(F64), graph.edge_index)
-    torch.testing.assert_close(inputs(model, rows), plain[rows], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(plan(model, rows), plain[rows], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("encoder", ["mlp", "linear"])
@@ -174,18 +174,18 @@ def test_sparse_features_stay_sparse(encoder):
     # The same whether they came as a sparse matrix or as a dense one that is mostly zero.
     for x in (graph.x, graph.x.to_dense()):
         data = Data(x=x, edge_index=graph.edge_index, num_nodes=60)
-        inputs = prepared(model, dataclasses.replace(dataset, graphs=(data,)))
-        assert isinstance(inputs, WholeGraph)
-        assert isinstance(inputs.x, SparseSignal)
-        assert inputs.x.values.dtype == F64
-        assert_outputs(inputs, model, plain)
+        plan = prepared(model, dataclasses.replace(dataset, graphs=(data,)))
+        assert isinstance(plan, WholeGraph)
+        assert isinstance(plan.x, SparseSignal)
+        assert plan.x.values.dtype == F64
+        assert_outputs(plan, model, plain)
 
 
 def test_dense_features_stay_dense():
     dataset = node_data()
-    inputs = prepared(model_of(NodeClassifier, dataset), dataset)
-    assert isinstance(inputs.x, torch.Tensor)
-    assert inputs.x.dtype == F64
+    plan = prepared(model_of(NodeClassifier, dataset), dataset)
+    assert isinstance(plan.x, torch.Tensor)
+    assert plan.x.dtype == F64
 
 
 @pytest.mark.parametrize("branches", ["attention", "index", "value"])
@@ -206,11 +206,11 @@ def test_graphs(monkeypatch, branches, fields, kind):
     monkeypatch.setattr("nlsf.nn.models.graph_classifier._CHUNK", 7)
     dataset = graph_data()
     model = model_of(GraphClassifier, dataset, branches=branches, **fields)
-    inputs = prepared(model, dataset)
-    assert type(inputs) is kind
-    assert inputs.together is (kind is not SpectralBatches)
+    plan = prepared(model, dataset)
+    assert type(plan) is kind
+    assert plan.together is (kind is not SpectralBatches)
     batch = Batch.from_data_list(list(dataset.graphs))
-    assert_outputs(inputs, model, model(batch.x.to(F64), batch.edge_index, None, batch.batch))
+    assert_outputs(plan, model, model(batch.x.to(F64), batch.edge_index, None, batch.batch))
 
 
 def test_projections_that_are_too_many_are_not_kept(monkeypatch):
@@ -232,10 +232,10 @@ def test_projections_that_are_too_many_are_not_kept(monkeypatch):
 def test_signals(branches, fields, kind):
     dataset = signal_data()
     model = model_of(GraphClassifier, dataset, branches=branches, **fields)
-    inputs = prepared(model, dataset)
-    assert type(inputs) is kind
+    plan = prepared(model, dataset)
+    assert type(plan) is kind
     plain = model(dataset.signals.to(F64), dataset.graphs[0].edge_index)
-    assert_outputs(inputs, model, plain)
+    assert_outputs(plan, model, plain)
 
 
 class Linear(nn.Module):
@@ -260,8 +260,8 @@ class Linear(nn.Module):
 def test_other_models_get_edges(dataset, kind):
     model = Linear(dataset.num_features)
     assert spectral_branches(model) == []
-    inputs = prepared(model, dataset)
-    assert type(inputs) is kind
+    plan = prepared(model, dataset)
+    assert type(plan) is kind
     if dataset.level == "graph":
         parts = Batch.from_data_list(list(dataset.graphs))
         plain = model(parts.x.to(F64), parts.edge_index, parts.batch)
@@ -269,7 +269,7 @@ def test_other_models_get_edges(dataset, kind):
         graph = dataset.graphs[0]
         x = graph.x if dataset.signals is None else dataset.signals
         plain = model(x.to(F64), graph.edge_index)
-    assert_outputs(inputs, model, plain)
+    assert_outputs(plan, model, plain)
 
 
 def weighted(dataset):
@@ -315,8 +315,8 @@ def test_weighted_edges_count():
     weight = 1.0 + ((start + end) % 5).to(F64)
     heavy = Data(x=graph.x, edge_index=graph.edge_index, edge_weight=weight, num_nodes=60)
     model = model_of(NodeClassifier, dataset)
-    inputs = prepared(model, dataclasses.replace(dataset, graphs=(heavy,)))
-    assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index, weight))
+    plan = prepared(model, dataclasses.replace(dataset, graphs=(heavy,)))
+    assert_outputs(plan, model, model(graph.x.to(F64), graph.edge_index, weight))
 
 
 def test_progress_is_told():
@@ -342,11 +342,11 @@ def test_signals_of_a_model_with_pooling():
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.3)
     model = model.to(F64).eval()
-    inputs = prepared(model, dataset)
-    assert isinstance(inputs, Signals)
+    plan = prepared(model, dataset)
+    assert isinstance(plan, Signals)
     assert spectral_branches(model) == []
     plain = model(dataset.signals.to(F64), graph.edge_index, graph.get("edge_weight"))
-    assert_outputs(inputs, model, plain)
+    assert_outputs(plan, model, plain)
 
 
 SMOOTH = PolynomialBands(DyadicBands(S=4), order=6)
@@ -368,10 +368,10 @@ def test_polynomial_bands_see_the_whole_graph_or_its_rows(branches, encoder, tmp
     told = []
     graph = dataset.graphs[0]
     for memory in (None, 1):
-        inputs = plan_of(model, dataset, dtype=F64, progress=told.append, memory=memory)
-        assert type(inputs) is (LabelledRows if encoder == "linear" else WholeGraph)
+        plan = plan_of(model, dataset, dtype=F64, progress=told.append, memory=memory)
+        assert type(plan) is (LabelledRows if encoder == "linear" else WholeGraph)
         assert any(text.startswith("Polynomial bands of N+loops") for text in told)
-        assert_outputs(inputs, model, model(graph.x.to(F64), graph.edge_index))
+        assert_outputs(plan, model, model(graph.x.to(F64), graph.edge_index))
     assert (tmp_path / "projections").exists() == (encoder == "linear")
 
 
@@ -385,8 +385,8 @@ def test_polynomial_bands_of_many_graphs(level, kind):
     sizes = {"in_channels": dataset.num_features, "out_channels": dataset.num_outputs}
     model = GraphClassifier(**sizes, level=level, value_bands=SMOOTH).to(F64).eval()
     told = []
-    inputs = plan_of(model, dataset, cache=False, dtype=F64, progress=told.append)
-    assert isinstance(inputs, kind)
+    plan = plan_of(model, dataset, cache=False, dtype=F64, progress=told.append)
+    assert isinstance(plan, kind)
     assert any(text.startswith("Polynomial bands of") for text in told)
     batch = Batch.from_data_list(list(dataset.graphs))
-    assert_outputs(inputs, model, model(batch.x.to(F64), batch.edge_index, batch=batch.batch))
+    assert_outputs(plan, model, model(batch.x.to(F64), batch.edge_index, batch=batch.batch))

@@ -189,7 +189,7 @@ class PeerModel(nn.Module):
     @property
     def plan_key(self) -> Hashable:
         """What `plan` depends on, beside the data."""
-        return type(self), self.level, self.together
+        return self.level, self.together
 
     def forward_graphs(
         self, x: Tensor | SparseSignal, graph: Neighbourhood, batch: Tensor, num_graphs: int

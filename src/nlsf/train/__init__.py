@@ -12,7 +12,7 @@ from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.predict import Prediction, predict
 from nlsf.train.run.train import Interrupted, RunResult, resume, train
 from nlsf.train.settings.config import RunConfig, TrainingConfig
-from nlsf.train.settings.models import MODELS, ModelKind
+from nlsf.train.settings.models import MODELS, ModelKind, register_model
 
 __all__ = [
     "MODELS",
@@ -27,6 +27,7 @@ __all__ = [
     "RunResult",
     "TrainingConfig",
     "predict",
+    "register_model",
     "resume",
     "train",
 ]

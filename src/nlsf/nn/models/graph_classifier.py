@@ -188,7 +188,7 @@ class GraphClassifier(nn.Module):
     @property
     def plan_key(self) -> Hashable:
         """What of the settings `plan` depends on."""
-        return type(self), self.can_prepare, self.config.level, bands_key(self)
+        return self.can_prepare, self.config.level, bands_key(self)
 
     @property
     def can_prepare(self) -> bool:

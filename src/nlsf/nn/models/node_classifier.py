@@ -245,7 +245,7 @@ class NodeClassifier(nn.Module):
     def plan_key(self) -> Hashable:
         """What of the settings `plan` depends on."""
         filters_features = self.can_prepare and self.config.encoder == "none"
-        return type(self), self.can_prepare, filters_features, bands_key(self)
+        return self.can_prepare, filters_features, bands_key(self)
 
     def sees_whole_graph(self, dataset: Examples) -> bool:
         """Whether a step needs all nodes, and not only the labelled ones."""

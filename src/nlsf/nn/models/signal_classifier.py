@@ -334,7 +334,7 @@ class SignalClassifier(nn.Module):
     def plan_key(self) -> Hashable:
         """What of the settings `plan` depends on."""
         c = self.config
-        return type(self), repr(c.bands), len(c.widths), c.halvings
+        return repr(c.bands), len(c.widths), c.halvings
 
     @property
     def spectral_branches(self) -> list[SpectralLayer]:

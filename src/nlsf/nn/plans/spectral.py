@@ -78,10 +78,10 @@ def plan_key_of(model: nn.Module) -> Hashable:
 
     A model with a plan of its own says it as ``plan_key``; ``None`` where it does not.
     """
-    if hasattr(model, "plan"):
-        key: Hashable = getattr(model, "plan_key", None)
-        return key
-    return type(model), getattr(model, "together", True), bands_key(model)
+    key: Hashable = getattr(model, "plan_key", None)
+    if not hasattr(model, "plan"):
+        key = getattr(model, "together", True), bands_key(model)
+    return None if key is None else (type(model), key)
 
 
 def bands_key(model: nn.Module) -> Hashable:

@@ -120,7 +120,7 @@ class Objective:
         model = job.model(self._seeds[0])
         own = plan_key_of(model)
         if own is None:  # then all settings of the model count
-            own = type(model), encode(to_table(dict(job.config.model)))
+            own = encode(dict(job.config.model))
         key = own, encode(to_table(job.config.features)), job.dtype
         if key not in self._plans:
             while len(self._plans) >= _KEPT:

@@ -203,10 +203,24 @@ def _solver(solver: Solver) -> ModelKind:
     )
 
 
-MODELS: Mapping[str, ModelKind] = {
+MODELS: dict[str, ModelKind] = {
     kind.name: kind
     for kind in (*_KINDS, *map(_peer, PEERS.values()), *map(_solver, SOLVERS.values()))
 }
+
+
+def register_model(kind: ModelKind) -> None:
+    """Lets `train` name a model from outside of the package.
+
+    Its module is made of one argument, the config. Its ``forward`` takes features and
+    ``edge_index``, or it has a ``plan`` (`nlsf.nn.plans`), and then need not have a ``forward``.
+
+    Raises:
+        ConfigError: the name is taken.
+    """
+    if kind.name in MODELS:
+        raise ConfigError(f"There is a model {kind.name!r} already: choose another name.")
+    MODELS[kind.name] = kind
 
 
 def _check_sizes(table: Mapping[str, Any]) -> None:
