@@ -119,7 +119,8 @@ def test_a_response(file, monkeypatch, tmp_path):
         test_equivariance.test_numbering_the_nodes_otherwise_renumbers_the_output("power", name)
         projector = Projector(layers.spectrum_of(graph), UniformBands(4))
         made = layers.randomised(layer())
-        assert_shift_equivariant(lambda x, f=made, p=projector: f(x, spectrum=p), projector)
+        x = layers.signal(graph.num_nodes, 2)
+        assert_shift_equivariant(lambda x, f=made, p=projector: f(x, spectrum=p), projector, x)
     assert "power" in repr(layer())
     chosen = {"name": "value", "response": "power"}
     result = train("csbm", {**QUICK, "model": chosen}, output=tmp_path / "run", cache=False)
