@@ -5,8 +5,8 @@
 
 A pooling filter (16 channels, dyadic bands r = 0.5, S = 6 on N; polynomials of order 16) on batches
 of random geometric graphs of average degree 8. The first call finds the eigenpairs, or the ends of
-the spectra; a step is forward and backward. One thread, processor time; both kinds of bands take
-turns, the table shows medians.
+the spectra. A step is forward and backward. One thread, processor time. Both kinds of bands take
+turns, and the table shows medians.
 """
 
 import argparse

@@ -4,7 +4,7 @@
 
 Moments of 32 random columns in float64, order 16, on 100,000 nodes of a block model and of a
 geometric graph, by one block and by two on two workers. Processor seconds are those of this process
-and of all workers, from sending the rows on; workers are up, and the bands are prepared.
+and of all workers. They begin when the rows are sent: workers are up, and the bands are prepared.
 """
 
 import json

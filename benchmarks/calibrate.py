@@ -3,9 +3,8 @@
     python benchmarks/calibrate.py                about a minute, one thread; appends one row
     python benchmarks/calibrate.py --machine 3    of another machine, as in scaling.py
 
-Times are processor seconds of one thread, the least of several repetitions: what other programs do
-meanwhile has little part in them. That a machine with T threads is T times as fast is an assumption
-of the model, not measured here.
+Times are processor seconds of one thread, the least of several repetitions, so other programs
+disturb them little. The model assumes that T threads are T times as fast; this is not measured.
 """
 
 import json

@@ -4,8 +4,8 @@
     python benchmarks/cost_model.py           predicted and measured, and graphs of 10^8 nodes
 
 Every formula counts operations, bytes and messages, and divides them by what a thread of the
-machine does in a second (`Machine`, from `calibrate.py`). Which parts count was learned from a
-profile of the code; no rate is fitted to the times that are predicted.
+machine does in a second (`Machine`, from `calibrate.py`). A profile of the code told which parts
+count. No rate is fitted to the times that are predicted.
 """
 
 import json

@@ -6,9 +6,9 @@
 Complete spectra of N of all graphs of ENZYMES and COLLAB (data root): by `batched_eigh` in one
 thread, by `cluster_eigh` on two processes, and again with one of these killed (SIGKILL) when a
 third of the graphs are done. Every spectrum is compared with that of the single process, bit by
-bit. Seconds are those of the work, on workers that are up; *start* is what it took to get them up,
-packages imported. CPU seconds are those of this process and the workers together: where the cores
-are fewer than the processes, or others use them, they say what distribution costs.
+bit. Seconds are those of the work, when the workers are up. *Start* is the time until they are up,
+imports included. CPU seconds are those of this process and the workers together. They say what
+distribution costs even where the cores are busy, or fewer than the processes.
 """
 
 import argparse

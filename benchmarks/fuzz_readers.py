@@ -3,13 +3,12 @@
     python benchmarks/fuzz_readers.py [--cases 400] [--seed 0]    fuzz, write rows, print the table
     python benchmarks/fuzz_readers.py --table                     print the table of the rows
 
-For each kind of file a small whole one is damaged, so many times: bits and bytes flipped, pieces
-cut, repeated, inserted, numbers replaced by huge, negative and impossible ones; also inside of
-compressed files, whose checksums are then made right again. A case must end in a valid result or
-in an error of nlsf that is one line long and a sentence. Anything else counts: another error, a
+A small whole file of each kind is damaged again and again. Bits and bytes are flipped, pieces are
+cut, repeated and inserted, numbers become huge, negative or impossible. The same is done inside
+compressed files, whose checksums are then made right. A case must end in a valid result, or in an
+error of nlsf that is one line long and a sentence. Anything else is a fault: another error, a
 warning, a crash, more than 1 GB of memory, more than 10 seconds, or an attempt to start a program,
-to connect or to write a file. Rows count the ways in which cases ended; a case that should not
-have ended so has a row of its own.
+to connect or to write a file. Rows count how cases ended; a fault has a row of its own.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@
 Operator N with self loops, dyadic bands r = 0.5, S = 6, on Cora and Pubmed. The error is the
 distance of all projections of white noise from the exact ones, relative to the noise.
 
-The exact projections of Cora are by eigenvectors. For Pubmed these would take half an hour: there
-polynomials of order 20,000 stand in for them, whose own distance from the exact ones is bounded
-(`sharp_projections`); it stands in the rows.
+The exact projections of Cora are by eigenvectors, which would take half an hour for Pubmed. There
+polynomials of order 20,000 stand in for them. Their own distance from the exact projections is
+bounded (`sharp_projections`), and the rows hold the bound.
 """
 
 import argparse

@@ -4,11 +4,10 @@
     python benchmarks/shared_training.py --table                 print the table of those at hand
 
 Two processes of one thread are started once. Round after round, the first one trains a few epochs
-alone, then both train together; medians over the rounds are kept. ``cpu`` is the CPU time of an
+alone, then both train together. Rows hold medians over the rounds. ``cpu`` is the CPU time of an
 epoch in the first process, ``wall`` the time of the clock. The CPU time says how the work is
-divided, whatever else the cores do; the clock says it only where each process has a core of its
-own. ``bytes`` are those that a process hands to the sums over the group in a step, ``messages``
-how many these are.
+divided, whatever else the cores do. The clock says it only where each process has a core of its
+own. ``messages`` are the sums over all processes in a step, ``bytes`` what a process sends to them.
 """
 
 from __future__ import annotations

@@ -4,20 +4,21 @@
     python benchmarks/train_epoch.py --table        print the tables of the rows at hand
 
 An epoch is forward, backward, Adam's step, and the validation examples. Every candidate is a plain
-loop over one model in one process on one thread, of 64 hidden channels; but ours with a linear
-encoder ("rows", "leading", "leading value") has no hidden layer, and filters one channel a class.
-Candidates take turns of a few epochs, the table shows medians of processor time. A turn is of more
-than one epoch because training is: the first epoch after another candidate's finds the processor's
-caches full of theirs. A table of its own has the medians of these first epochs.
+loop over one model in one process on one thread. It has 64 hidden channels, but for "rows",
+"leading" and "leading value", which filter one channel a class.
 
-- ours: attention between an index branch on L and a value branch on N. "MLP" encodes all nodes in
-  every step, "polynomial" too, with polynomial bands of order 16 everywhere; "rows" has a linear
-  encoder, so that a step sees only prepared rows of nodes with labels, and no graph; "leading" too,
-  and its value bands end at the frequency 0.1, so that eigenvectors are few; "leading value" is its
-  value branch alone. "filter first" filters the features themselves with these bands, and a layer
-  of 64 hidden channels follows: norms are those of the features, so that no step computes them. On
-  Citeseer, whose 438 components have as many null vectors, its bands end at 0.02. It has no dropout
-  (all others have, but for those without a hidden layer); "filter first, dropout" does.
+Candidates take turns of a few epochs, the table shows medians of processor time. The first epoch of
+a turn finds the processor's caches full of another candidate's data. Training has many epochs, so a
+turn has more than one. A table of its own has the medians of the first epochs.
+
+- ours: attention between an index branch on L and a value branch on N. "MLP" and "polynomial"
+  encode all nodes in every step, the latter with polynomial bands of order 16 everywhere. "rows"
+  has a linear encoder: a step sees prepared rows of nodes with labels, and no graph. "leading" is
+  the same with value bands that end at the frequency 0.1, so that eigenvectors are few. "leading
+  value" is its value branch alone. "filter first" filters the features themselves with these bands,
+  and a layer of 64 hidden channels follows: no step computes norms. Citeseer's 438 components have
+  as many null vectors; there its bands end at 0.02. "filter first" has no dropout; "filter first,
+  dropout" and all others with a hidden layer have it.
 - PyG: layers of PyTorch Geometric on dense features, normalisation cached where a layer can.
 - strong: the same with sparse features and one CSR matrix, built once (`nlsf.peers`).
 
