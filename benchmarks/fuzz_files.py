@@ -11,6 +11,7 @@ import struct
 import tempfile
 import zipfile
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,14 @@ import torch
 from scipy import sparse
 from scipy.io import savemat
 
-from nlsf.data.catalogue.lookup import find
+from nlsf.data.catalogue import find
+from nlsf.data.catalogue.files import RemoteFile
 from nlsf.data.dataset import Dataset, Split
-from nlsf.data.own.datasets import open_dataset
+from nlsf.data.own import open_dataset
 from nlsf.data.protocols import read_split, write_split
-from nlsf.data.readers import heterophilous, mnist, planetoid
+from nlsf.data.readers import heterophilous, images, planetoid
 from nlsf.spectral import SpectrumCache, laplacian, partial_eigh
+from nlsf.store.files import file_checksum
 from nlsf.tables.spec.spec_file import read_experiment
 from nlsf.testing.graphs import path as path_graph
 from nlsf.train.run.folder import load, save
@@ -76,6 +79,13 @@ settings = {model = {num_layers = 2}}
 """
 
 
+def known(name, folder):
+    """The entry of a data set, as if the files in this folder were the published ones."""
+    paths = sorted(folder.iterdir())
+    files = tuple(RemoteFile(f"{name}/{p.name}", sha256=file_checksum(p)) for p in paths)
+    return replace(find(name), files=files)
+
+
 def tu_folder(folder):
     texts = {
         "A": "1, 2\n2, 1\n3, 4\n4, 5\n",
@@ -100,14 +110,15 @@ def tu_archive(folder):
 
 def planetoid_pickles(folder):
     rows = sparse.csr_matrix(np.eye(503, 3, dtype=np.float32))
-    labels = np.eye(503, 2, dtype=np.int32)
+    labels = np.eye(2, dtype=np.int32)[np.arange(503) % 2]
     parts = {"x": rows[:2], "tx": rows[:2], "allx": rows}
     parts |= {"y": labels[:2], "ty": labels[:2], "ally": labels}
     parts["graph"] = defaultdict(list, {0: [1], 1: [0, 504], 7: [3, 4]})
     for kind, value in parts.items():
-        (folder / f"ind.cora.{kind}").write_bytes(pickle.dumps(value, protocol=2))
+        (folder / f"ind.cora.{kind}").write_bytes(pickle.dumps(value, protocol=4))
     (folder / "ind.cora.test.index").write_text("504\n503\n")
-    return lambda: planetoid.read(find("Cora"), sorted(folder.iterdir()))
+    entry = known("Cora", folder)
+    return lambda: planetoid.read(entry, sorted(folder.iterdir()))
 
 
 def heterophilous_npz(folder):
@@ -162,11 +173,12 @@ def wiki_tensors(folder):
 
 def mnist_idx(folder):
     for part in ("train", "t10k"):
-        images = b"\x00\x00\x08\x03" + struct.pack(">III", 12, 2, 3) + bytes(range(72))
+        grey = b"\x00\x00\x08\x03" + struct.pack(">III", 12, 2, 3) + bytes(range(72))
         labels = b"\x00\x00\x08\x01" + struct.pack(">I", 12) + bytes([3, 1, 2] * 4)
-        (folder / f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(images))
+        (folder / f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(grey))
         (folder / f"{part}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(labels))
-    return lambda: mnist.read(find("MNIST"), sorted(folder.iterdir()))
+    entry = known("MNIST", folder)
+    return lambda: images.read_mnist(entry, sorted(folder.iterdir()))
 
 
 def split_json(folder):

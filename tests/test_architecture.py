@@ -164,8 +164,8 @@ def test_what_is_private_stays_in_its_package(tmp_path, monkeypatch):
     path.write_text(
         "from nlsf.data.readers._tables import table\n"
         "from nlsf.train.settings.config import _seeds\n"
-        "from nlsf.data import graph_arrays\n"
-        "graph_arrays._pairs\n"
+        "from nlsf.data import dataset\n"
+        "dataset._pairs\n"
     )
     assert len(list(private_uses(path))) == 3
 

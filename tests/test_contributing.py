@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import cases
-from nlsf.data.catalogue import lookup
-from nlsf.data.catalogue.lookup import statistics
+from nlsf.data import catalogue
+from nlsf.data.catalogue import statistics
 from nlsf.errors import ConfigError
 from nlsf.nn import NodeNLSF
 from nlsf.nn.plans import plan_of
@@ -52,7 +52,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 from nlsf.data.dataset import Dataset
-from nlsf.data.graph_arrays import undirected
+from nlsf.data.dataset import undirected
 from nlsf.data.catalogue.entry import Entry, Statistics
 """,
     "A new model": """
@@ -146,11 +146,11 @@ def test_a_peer(file, monkeypatch, tmp_path):
 
 def test_a_data_set(file, monkeypatch, tmp_path):
     entry = file("A new data set", "nlsf.data.readers.ladder").ENTRY
-    monkeypatch.setitem(lookup._BY_KEY, "ladder", entry)
-    dataset = lookup.load("Ladder")
+    monkeypatch.setitem(catalogue._BY_KEY, "ladder", entry)
+    dataset = catalogue.load("Ladder")
     assert statistics(dataset) == entry.statistics
-    assert lookup.options(entry) == {"rungs": 40}
-    assert lookup.load("ladder", rungs=10).num_examples == 20
+    assert catalogue.options(entry) == {"rungs": 40}
+    assert catalogue.load("ladder", rungs=10).num_examples == 20
     pairs = dataset.graphs[0].edge_index
     assert torch.equal(pairs.flip(0).unique(dim=1), pairs.unique(dim=1))
     result = train("Ladder", QUICK, output=tmp_path / "run", cache=False)
@@ -179,7 +179,7 @@ def test_a_model(file, monkeypatch, tmp_path):
     assert [row["together"] for row in result.rows] == [2, 2]
     alone = train("csbm", {**settings, "seeds": [1]}, output=tmp_path / "alone", cache=False)
     assert alone.rows[0]["test_loss"] == pytest.approx(result.rows[1]["test_loss"], rel=1e-5)
-    said = predict(result.folder.path, lookup.load("csbm"), seed=1, cache=False)
+    said = predict(result.folder.path, catalogue.load("csbm"), seed=1, cache=False)
     assert said.metrics["accuracy"] == result.rows[1]["test_accuracy"]
 
 

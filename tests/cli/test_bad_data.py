@@ -98,7 +98,7 @@ class Evil:
         return print, ("this must not run",)
 
 
-@CASES.case("asks for builtins.print")
+@CASES.case("ind.cora.test.index is not the published file of Cora")
 def planetoid_with_a_malicious_pickle(folder):
     root = folder / "root" / "planetoid"
     root.mkdir(parents=True)

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from data.bad_files import Cases
-from nlsf.data.own.datasets import open_dataset
+from nlsf.data.own import open_dataset
 from nlsf.data.readers import tu
 from nlsf.errors import ConfigError, FormatError
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from data.bad_files import Cases, Evil
-from nlsf.data.catalogue.lookup import find
-from nlsf.data.own.datasets import open_dataset
+from nlsf.data.catalogue import find
+from nlsf.data.own import open_dataset
 from nlsf.data.readers import heterophilous
 from nlsf.errors import ConfigError, FormatError
 

@@ -8,8 +8,8 @@ from scipy import sparse
 from scipy.io import savemat
 
 from data.bad_files import Cases
-from nlsf.data.catalogue.lookup import find
-from nlsf.data.own.datasets import open_dataset
+from nlsf.data.catalogue import find
+from nlsf.data.own import open_dataset
 from nlsf.data.readers import heterophilous
 from nlsf.errors import DataError, FormatError
 

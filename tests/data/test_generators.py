@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from nlsf.data import block_model, digits, load, preferential_attachment, random_geometric, torus
-from nlsf.data.generators import contextual_block_model, pixel_grid
+from nlsf.data import block_model, load, preferential_attachment, random_geometric, torus
+from nlsf.data.generators import contextual_block_model
+from nlsf.data.protocols import draw
 from nlsf.errors import ConfigError
 from nlsf.spectral import adjacency_matrix, laplacian, partial_eigh
 
@@ -14,6 +15,15 @@ GRAPHS = {
     "contextual": lambda: contextual_block_model(301, 4, seed=1),
     "preferential": lambda: preferential_attachment(300, 2, seed=1),
 }
+SETS = {
+    "digits": {"neighbors": 3},
+    "digits-grid": {},
+    "digits-graphs": {},
+    "csbm": {"num_nodes": 200},
+    "geometric": {"num_nodes": 200},
+    "torus": {"rows": 8, "columns": 9},
+}
+REGRESSIONS = ("geometric", "torus")
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -105,73 +115,81 @@ def test_contextual_noise_has_variance_one():
     assert class_means(graph).norm(dim=1) == pytest.approx([2, 2, 2], abs=0.1)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 5), (3, 4), (8, 8)])
-def test_a_grid_has_its_edges_in_both_directions(rows, columns):
-    graph = pixel_grid(rows, columns)
-    edges = set(map(tuple, graph.edge_index.T.tolist()))
-    assert len(edges) == graph.num_edges == 2 * (rows * (columns - 1) + columns * (rows - 1))
-    assert {(b, a) for a, b in edges} == edges
-    for a, b in edges:
-        (i, j), (k, m) = divmod(a, columns), divmod(b, columns)
-        assert abs(i - k) + abs(j - m) == 1
+@pytest.mark.parametrize("name", SETS)
+def test_what_every_set_promises(name):
+    dataset, again = load(name, **SETS[name]), load(name, **SETS[name])
+    assert dataset.name == name
+    assert dataset.is_regression == (dataset.metric == "rmse") == (name in REGRESSIONS)
+    assert dataset.labelled.numel() == dataset.num_examples
+    assert dataset.num_features > 0
+    if not dataset.is_regression:
+        assert set(dataset.y.unique().tolist()) == set(range(dataset.num_outputs))
+    for graph, twin in zip(dataset.graphs[:200], again.graphs, strict=False):
+        A = adjacency_matrix(graph)
+        assert abs(A - A.T).nnz == 0
+        assert not A.diagonal().any()
+        assert (A.data == 1).all(), "every edge once"
+        assert set(graph.keys()) <= {"x", "edge_index", "num_nodes"}, "no labels, no places"
+        assert graph.edge_index.equal(twin.edge_index)
+        if graph.x is not None:
+            assert graph.x.dtype == torch.float32
+            assert graph.x.shape == (graph.num_nodes, dataset.num_features)
+            assert graph.x.equal(twin.x)
+    assert again.y.equal(dataset.y)
+    assert draw(dataset, "60-20-20", 0).train.numel() == dataset.num_examples * 60 // 100
 
 
-def test_noise_gives_symmetric_weights_around_one():
-    graph = pixel_grid(20, 20, noise=0.1, noise_seed=3)
-    dense = torch.zeros(400, 400, dtype=torch.float64)
-    dense[tuple(graph.edge_index)] = graph.edge_weight
-    assert torch.equal(dense, dense.T)
-    assert graph.edge_weight.mean() == pytest.approx(1, abs=0.02)
-    assert graph.edge_weight.std() == pytest.approx(0.1, abs=0.01)
-    assert torch.equal(graph.edge_index, pixel_grid(20, 20).edge_index)
-    again = pixel_grid(20, 20, noise=0.1, noise_seed=3)
-    assert torch.equal(graph.edge_weight, again.edge_weight)
-    assert not torch.equal(graph.edge_weight, pixel_grid(20, 20, 0.1, 4).edge_weight)
+def test_csbm_options_reach_the_generator():
+    dataset = load("csbm", num_nodes=600, num_classes=4, num_features=5, degree=6.0, homophily=0.1)
+    assert (dataset.num_outputs, dataset.num_features) == (4, 5)
+    start, end = dataset.graphs[0].edge_index
+    assert (dataset.y[start] == dataset.y[end]).double().mean() == pytest.approx(0.1, abs=0.04)
+    assert not load("csbm", seed=1).graphs[0].x.equal(load("csbm").graphs[0].x)
 
 
-def test_no_edge_weighs_less_than_nothing():
-    assert pixel_grid(20, 20, noise=2.0).edge_weight.min() == 0
+def test_geometric_targets_are_smooth_and_noisy():
+    clean, noisy = (load("geometric", num_nodes=3000, noise=noise) for noise in (0.0, 0.5))
+    start, end = clean.graphs[0].edge_index
+    assert clean.y.std() == pytest.approx(1, abs=0.5)
+    step = (clean.y[start] - clean.y[end]).square().mean()
+    assert step < 0.1 * clean.y.var(), "neighbours have near values"
+    assert (noisy.y - clean.y).std() == pytest.approx(0.5, abs=0.05)
+    assert (noisy.graphs[0].x - clean.graphs[0].x).std() == pytest.approx(0.5, abs=0.05)
 
 
-def test_the_digits_can_lie_on_a_noisy_grid():
-    clean, noisy = load("digits-grid"), load("digits-grid", noise=0.1)
-    assert clean.graphs[0].get("edge_weight") is None
-    assert noisy.graphs[0].edge_weight.shape == (224,)
-    assert torch.equal(clean.signals, noisy.signals)
+def test_torus_targets_are_the_slow_part():
+    dataset = load("torus", rows=24, columns=30, noise=0.0)
+    slow = np.abs(np.fft.fft2(dataset.y.reshape(24, 30).numpy())) > 1e-2
+    mixed = np.abs(np.fft.fft2(dataset.graphs[0].x.reshape(24, 30).numpy())) > 1e-2
+    turns = [np.abs(np.fft.fftfreq(n) * n) for n in (24, 30)]
+    low = (turns[0][:, None] <= 2) & (turns[1][None, :] <= 2)
+    high = (turns[0][:, None] >= 8) & (turns[1][None, :] >= 10)
+    assert slow.any()
+    assert not (slow & ~low).any()
+    assert (mixed & high).any()
+    assert not (mixed & ~(low | high)).any()
+    assert dataset.y.std(correction=0) == pytest.approx(1, abs=1e-4)
 
 
-@pytest.mark.parametrize("noise", [-1, float("nan"), float("inf"), "much"])
-def test_noise_that_makes_no_sense_is_refused(noise):
-    with pytest.raises(ConfigError, match="noise must be"):
-        pixel_grid(2, 2, noise)
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.1], ids=["clean", "noisy"])
-@pytest.mark.parametrize("seed", [-1, 1.5, "abc", None, True])
-def test_a_seed_of_noise_that_makes_no_sense_is_refused(noise, seed):
-    with pytest.raises(ConfigError, match="noise_seed must be"):
-        load("digits-grid", noise=noise, noise_seed=seed)
-
-
-def test_the_graph_of_digits():
-    graph = digits()
-    assert graph.x.shape == (1797, 64)
-    assert 0 <= graph.x.min() < graph.x.max() <= 1
-    assert graph.y.bincount().min() > 170
-    shift = laplacian(graph)  # raises unless symmetric and without loops
-    assert shift.matrix.diagonal().min() >= 10
-    start, end = graph.edge_index
-    assert (graph.y[start] == graph.y[end]).double().mean() > 0.9
-
-
-def test_ties_go_to_the_first_image():
-    """Many images are equally far: the graph must not depend on how distances are rounded."""
-    graph = digits()
-    assert graph.num_edges == 2 * 12_339
-    pixels = (16 * graph.x).to(torch.int64)
-    for image in range(0, 1797, 100):
-        distance = ((pixels - pixels[image]) ** 2).sum(1)
-        distance[image] = distance.max() + 1
-        nearest = distance.argsort(stable=True)[:10]
-        joined = graph.edge_index[1][graph.edge_index[0] == image]
-        assert set(nearest.tolist()) <= set(joined.tolist())
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("digits", {"neighbors": 0}, "neighbors must be from 1 to 1796, not 0"),
+        ("digits", {"neighbors": 2.5}, "neighbors must be a whole number, not 2.5"),
+        ("csbm", {"num_nodes": -1}, "num_nodes must be at least 1"),
+        ("csbm", {"num_classes": 2000}, "num_classes must be from 1 to 1000"),
+        ("csbm", {"num_nodes": 2**32}, "a graph of about 1.1e[+]11 numbers; at most 1e[+]09"),
+        ("csbm", {"num_nodes": 10**400}, "num_nodes must be a number, not 1000"),
+        ("csbm", {"degree": float("inf")}, "degree must be a number, not inf"),
+        ("geometric", {"degree": 1e9}, "take fewer nodes, features or neighbours"),
+        ("torus", {"rows": 2**20, "columns": 2**20}, "a graph of about 1.1e[+]12 numbers"),
+        ("csbm", {"homophily": 1.5}, "homophily must be from 0.0 to 1.0, not 1.5"),
+        ("csbm", {"degree": float("nan")}, "degree must be a number, not nan"),
+        ("csbm", {"seed": -3}, "seed must be at least 0"),
+        ("geometric", {"noise": "much"}, "noise must be a number, not 'much'"),
+        ("torus", {"rows": 2}, "rows must be at least 8"),
+    ],
+)
+def test_wrong_options_are_named(name, options, message):
+    with pytest.raises(ConfigError, match=message):
+        load(name, **options)

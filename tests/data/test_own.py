@@ -9,8 +9,8 @@ from scipy import sparse
 from scipy.io import savemat
 from torch_geometric.data import Data
 
-from nlsf.data.catalogue.lookup import load
-from nlsf.data.own.datasets import from_networkx, from_pyg, open_dataset
+from nlsf.data.catalogue import load
+from nlsf.data.own import from_networkx, from_pyg, open_dataset
 from nlsf.errors import DataError, FormatError
 
 EDGES = [(0, 1), (0, 3), (1, 0), (1, 2), (2, 1), (3, 0)]

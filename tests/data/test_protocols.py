@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from nlsf.data.catalogue.lookup import load
+from nlsf.data.catalogue import load
 from nlsf.data.dataset import Dataset, Split
 from nlsf.data.protocols import PROTOCOLS, digest, draw, read_split, write_split
 from nlsf.errors import ConfigError, DataError, FormatError

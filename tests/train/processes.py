@@ -11,7 +11,8 @@ from pathlib import Path
 SERVER = """
 import json, os, signal, sys, traceback
 import torch
-import nlsf.cli, nlsf.train, nlsf.data.embedded, nlsf.data.catalogue.entries, nlsf.display.progress
+import nlsf.cli, nlsf.train, nlsf.display.progress
+import nlsf.data.generators, nlsf.data.catalogue.entries
 from train import small
 
 torch.set_num_threads(1)

@@ -5,7 +5,7 @@ import pytest
 
 from nlsf.cli.train import _table as command_line
 from nlsf.cli.train import train as command
-from nlsf.data.catalogue.lookup import load
+from nlsf.data.catalogue import load
 from nlsf.data.features import FeatureConfig
 from nlsf.errors import ConfigError
 from nlsf.train.run.job import Job

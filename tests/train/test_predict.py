@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from nlsf.data.catalogue.lookup import load
+from nlsf.data.catalogue import load
 from nlsf.data.dataset import Split
 from nlsf.data.protocols import write_split
 from nlsf.display.progress import Progress

@@ -3,8 +3,8 @@ import dataclasses
 import pytest
 from torch_geometric.data import Data
 
-from nlsf.data.catalogue.lookup import load
-from nlsf.data.graph_arrays import adjacency_rows
+from nlsf.data.catalogue import load
+from nlsf.data.features import adjacency_rows
 from nlsf.errors import ConfigError
 from nlsf.train.settings.config import check_keys, resolve
 from nlsf.train.settings.models import MODELS

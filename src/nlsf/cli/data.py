@@ -12,8 +12,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from nlsf.data.catalogue import CheckRow
     from nlsf.data.catalogue.entry import Entry
-    from nlsf.data.catalogue.lookup import CheckRow
 
 data_app = typer.Typer(
     help="Data sets: list them, tell about one, check files, write splits.", no_args_is_help=True
@@ -68,9 +68,9 @@ def info(name: Name, data_root: Root = None) -> None:
     """Tell everything that the catalogue knows of a data set."""
     import dataclasses
 
+    from nlsf.data.catalogue import find, options
     from nlsf.data.catalogue.files import data_root as found_root
     from nlsf.data.catalogue.files import is_present
-    from nlsf.data.catalogue.lookup import find, options
 
     entry = find(name)
     root = found_root(data_root)
@@ -114,8 +114,8 @@ def check(
 
     Exit code 1 if anything is wrong, or if a data set that you named is not here.
     """
+    from nlsf.data.catalogue import check as checked
     from nlsf.data.catalogue.files import data_root as found_root
-    from nlsf.data.catalogue.lookup import check as checked
 
     console = plain_console()
     root = found_root(data_root)
@@ -149,7 +149,7 @@ def split(
     offline: Annotated[bool, typer.Option("--offline", help="Download nothing.")] = False,
 ) -> None:
     """Write splits of a data set as files that can be committed."""
-    from nlsf.data.catalogue.lookup import find, load
+    from nlsf.data.catalogue import find, load
     from nlsf.data.protocols import draw, write_split
 
     entry = find(name)

@@ -6,14 +6,15 @@ import copy
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
+import numpy as np
 import torch
+from scipy import sparse
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nlsf.data.dataset import Dataset
-from nlsf.data.graph_arrays import adjacency_rows, side_by_side
+from nlsf.data.dataset import Dataset, sparse_csr
 from nlsf.errors import ConfigError
 
 DegreeFeatures = Literal["none", "scaled", "binned", "one-hot"]
@@ -224,3 +225,32 @@ def _dense(x: Tensor, name: str) -> Tensor:
             'channels to: set features.constant = false and features.degree = "none".'
         )
     return x.to_dense()
+
+
+def adjacency_rows(graph: Data) -> Tensor:
+    """(N, N): the edges of each node; only links that go out where ``adj_out`` knows them.
+
+    Args:
+        graph: with ``edge_index``, and maybe ``edge_weight`` or ``adj_out``.
+    """
+    links = graph.get("adj_out")
+    if links is not None:
+        out: Tensor = links
+        return out
+    row, column = graph.edge_index.numpy()
+    weight = graph.get("edge_weight")
+    values = np.ones(len(row)) if weight is None else weight.numpy()
+    size = int(graph.num_nodes or 0)
+    return sparse_csr(sparse.csr_array((values, (row, column)), shape=(size, size)))
+
+
+def side_by_side(first: Tensor, second: Tensor) -> Tensor:
+    """(N, F + G) of (N, F) and (N, G), dense or sparse: the second after the first, sparse."""
+    return sparse_csr(sparse.hstack([_scipy(first), _scipy(second)]))
+
+
+def _scipy(x: Tensor) -> Any:
+    if x.layout == torch.strided:
+        return sparse.csr_array(x.numpy())
+    parts = (x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
+    return sparse.csr_array(parts, shape=tuple(x.shape))

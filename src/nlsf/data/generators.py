@@ -1,20 +1,33 @@
-"""Graphs made on this machine: random and regular ones, grids of pixels, images of digits.
+"""Graphs made on this machine, random and regular ones, and the data sets on them.
 
-All are built without a Python loop over edges. `check_whole` and `check_number` check the options
-that a data set is made with.
+All are built without a Python loop over edges. A function ``read_NAME`` is a reader of the
+catalogue: it gets its entry, no paths, and its options, which `check_whole` and `check_number`
+check.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
-from torch import Tensor
 from torch_geometric.data import Data
 
-from nlsf.data.graph_arrays import undirected
+from nlsf.data.dataset import Dataset, undirected
 from nlsf.errors import ConfigError
+
+if TYPE_CHECKING:
+    from nlsf.data.catalogue.entry import Entry
+
+# Parts of seeds, so that one seed gives unrelated points, functions and noise.
+_FUNCTIONS, _NOISE, _WAVES = 11, 12, 13
+# A graph of more numbers fits few machines; a slip of the hand asks for it more often.
+_MAX_VALUES = 1e9
 
 
 def check_whole(name: str, value: int, low: int, high: int | None = None) -> None:
@@ -161,70 +174,129 @@ def _undirected(start: NDArray[np.int64], end: NDArray[np.int64], num_nodes: int
     return Data(edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
 
 
-def pixel_grid(rows: int, columns: int, noise: float = 0.0, noise_seed: int = 0) -> Data:
-    """Each pixel joined to those left, right, above and below it; borders do not wrap around.
+def read_csbm(
+    entry: Entry,
+    paths: Sequence[Path],
+    *,
+    num_nodes: int = 1000,
+    num_classes: int = 3,
+    num_features: int = 16,
+    degree: float = 10.0,
+    homophily: float = 0.8,
+    separation: float = 1.0,
+    seed: int = 0,
+    means_seed: int = 0,
+) -> Dataset:
+    """Node level: a `contextual_block_model`, whose options these are."""
+    check_whole("num_nodes", num_nodes, 1)
+    check_whole("num_classes", num_classes, 1, min(num_nodes, 1000))
+    check_whole("num_features", num_features, 1)
+    check_number("degree", degree, 0.0)
+    check_number("homophily", homophily, 0.0, 1.0)
+    check_number("separation", separation, 0.0)
+    check_whole("seed", seed, 0)
+    check_whole("means_seed", means_seed, 0)
+    _fits(num_nodes * (num_features + degree))
+    data = contextual_block_model(
+        num_nodes,
+        num_classes,
+        num_features,
+        degree,
+        homophily,
+        separation,
+        seed=seed,
+        means_seed=means_seed,
+    )
+    graph = Data(x=data.x, edge_index=data.edge_index, num_nodes=num_nodes)
+    classes = tuple(str(c) for c in range(num_classes))
+    return Dataset(entry.name, "node", (graph,), data.y, classes=classes, metric=entry.metric)
 
-    Args:
-        rows: of the image.
-        columns: of the image.
-        noise: sigma; an edge weighs max(0, 1 + sigma z) with z standard normal. Without noise the
-            graph has no weights.
-        noise_seed: of the noise.
 
-    Returns:
-        ``edge_index`` (2, E), both directions, and with noise ``edge_weight`` (E,), float64, the
-        same in both.
+def read_geometric(
+    entry: Entry,
+    paths: Sequence[Path],
+    *,
+    num_nodes: int = 1000,
+    degree: float = 8.0,
+    noise: float = 0.2,
+    seed: int = 0,
+) -> Dataset:
+    """Node level, a regression: sensors in the unit square that do not know where they are.
+
+    Each node measures 8 smooth functions of its place, with noise; the target is a ninth, with
+    noise. The functions are the same for every seed and size.
     """
+    check_whole("num_nodes", num_nodes, 1)
+    check_number("degree", degree, 0.0)
     check_number("noise", noise, 0.0)
-    check_whole("noise_seed", noise_seed, 0)
-    pixel = np.arange(rows * columns).reshape(rows, columns)
-    start = np.concatenate([pixel[:, :-1].ravel(), pixel[:-1].ravel()])
-    end = np.concatenate([pixel[:, 1:].ravel(), pixel[1:].ravel()])
-    graph = Data(edge_index=undirected(start, end, pixel.size), num_nodes=pixel.size)
-    if noise > 0:
-        draws = np.random.default_rng(noise_seed).standard_normal(len(start))
-        weight = np.maximum(0.0, 1 + noise * draws)
-        # Both directions of an edge share the number of its lower and higher end.
-        number, (low, high) = start * pixel.size + end, np.sort(graph.edge_index.numpy(), axis=0)
-        order = np.argsort(number)
-        place = np.searchsorted(number[order], low * pixel.size + high)
-        graph.edge_weight = torch.from_numpy(weight[order][place])
-    return graph
+    check_whole("seed", seed, 0)
+    _fits(num_nodes * (9 + degree))
+    data = random_geometric(num_nodes, degree, seed=seed)
+    values = _smooth_functions(data.pos.numpy(), 9)
+    values = values + noise * np.random.default_rng([seed, _NOISE]).standard_normal(values.shape)
+    measured = torch.from_numpy(values.astype(np.float32))
+    graph = Data(x=measured[:, :8].contiguous(), edge_index=data.edge_index, num_nodes=num_nodes)
+    return Dataset(entry.name, "node", (graph,), measured[:, 8:].contiguous(), metric=entry.metric)
 
 
-def digits(neighbors: int = 10) -> Data:
-    """The nearest-neighbour graph of scikit-learn's 1,797 handwritten digits.
+def read_torus(
+    entry: Entry,
+    paths: Sequence[Path],
+    *,
+    rows: int = 32,
+    columns: int = 32,
+    noise: float = 0.5,
+    seed: int = 0,
+) -> Dataset:
+    """Node level, a regression: find the slow waves on a torus under fast ones and noise.
 
-    Nodes are images of 8 x 8 pixels; two are joined when one is among the nearest neighbours of the
-    other.
-
-    Args:
-        neighbors: how many neighbours each image looks for; of equally near ones the first.
-
-    Returns:
-        ``x`` (1797, 64), grey values in [0, 1], float32; ``y`` (1797,), the digit;
-        ``edge_index``, both directions.
+    ``x`` (N, 1) is slow + fast + noise and the target is slow. Slow waves have 1 or 2 periods in
+    each direction, fast ones have periods of 2 to 3 nodes; both sums have variance 1.
     """
-    images, y = digit_images()
-    x = images.flatten(1)
-    near = _nearest((16 * x).to(torch.int64).numpy(), neighbors)
-    start = np.repeat(np.arange(len(near)), neighbors)
-    edge_index = undirected(start, near.ravel(), len(near))
-    return Data(x=x, edge_index=edge_index, y=y)
+    check_whole("rows", rows, 8)
+    check_whole("columns", columns, 8)
+    check_number("noise", noise, 0.0)
+    check_whole("seed", seed, 0)
+    _fits(rows * columns)
+    slow_range = [(1, 2), (1, 2)]
+    fast_range = [(math.ceil(n / 3), n // 2) for n in (rows, columns)]
+    slow = _waves(rows, columns, slow_range, np.random.default_rng([seed, _WAVES, 0]))
+    fast = _waves(rows, columns, fast_range, np.random.default_rng([seed, _WAVES, 1]))
+    hiss = noise * np.random.default_rng([seed, _NOISE]).standard_normal(slow.shape)
+    x, y = (torch.from_numpy(v.astype(np.float32)).unsqueeze(1) for v in (slow + fast + hiss, slow))
+    data = torus(rows, columns)
+    graph = Data(x=x, edge_index=data.edge_index, num_nodes=rows * columns)
+    return Dataset(entry.name, "node", (graph,), y, metric=entry.metric)
 
 
-def digit_images() -> tuple[Tensor, Tensor]:
-    """scikit-learn's digits: grey values (1797, 8, 8) in [0, 1], float32, and digits (1797,)."""
-    from sklearn.datasets import load_digits
+def _smooth_functions(points: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """(N, count): sums of 8 cosines of about one period over the unit square."""
+    rng = np.random.default_rng(_FUNCTIONS)
+    frequency = rng.standard_normal((2, count, 8))
+    phase = rng.uniform(0, 2 * np.pi, (count, 8))
+    angle = 2 * np.pi * np.einsum("nd,dck->nck", points, frequency) + phase
+    total: NDArray[np.float64] = np.cos(angle).sum(2) / 2
+    return total
 
-    images = load_digits()
-    grey = torch.from_numpy(images.images / 16.0).to(torch.float32)
-    return grey, torch.from_numpy(images.target.astype(np.int64))
+
+def _waves(
+    rows: int, columns: int, periods: list[tuple[int, int]], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """(rows * columns,): four plane waves with these numbers of periods, variance 1 together."""
+    place = np.stack(np.divmod(np.arange(rows * columns), columns))
+    total = np.zeros(rows * columns)
+    for _ in range(4):
+        low, high = np.array(periods).T
+        turns = rng.integers(low, high + 1) * rng.choice([-1, 1], 2)
+        angle = 2 * np.pi * (turns / [rows, columns]) @ place + rng.uniform(0, 2 * np.pi)
+        total += rng.uniform(0.5, 1.0) * np.cos(angle)
+    scaled: NDArray[np.float64] = total / total.std()
+    return scaled
 
 
-def _nearest(points: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """(n, count): the nearest other points; distances are exact, and so are ties."""
-    square = (points**2).sum(1)
-    distance = square[:, None] + square - 2 * points @ points.T
-    np.fill_diagonal(distance, distance.max() + 1)
-    return np.argsort(distance, axis=1, kind="stable")[:, :count]
+def _fits(values: float) -> None:
+    if values > _MAX_VALUES:
+        raise ConfigError(
+            f"These options ask for a graph of about {values:.2g} numbers; at most "
+            f"{_MAX_VALUES:.2g} are generated: take fewer nodes, features or neighbours."
+        )

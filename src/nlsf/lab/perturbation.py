@@ -12,7 +12,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nlsf.data import load
-from nlsf.data.generators import pixel_grid, torus
+from nlsf.data.generators import torus
+from nlsf.data.readers.images import pixel_grid
 from nlsf.errors import ConfigError
 from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
 from nlsf.report.charts import Chart, LineChart, Pictures, Series, Tiles

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from scipy.special import eval_legendre, j1
 from torch_geometric.data import Data
 
-from nlsf.data.graph_arrays import undirected
+from nlsf.data.dataset import undirected
 from nlsf.errors import ConfigError, unknown_name
 from nlsf.lab.study import Floats
 

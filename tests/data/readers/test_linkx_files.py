@@ -8,7 +8,7 @@ import torch
 from scipy import sparse
 from scipy.io import savemat
 
-from nlsf.data.catalogue.lookup import find
+from nlsf.data.catalogue import find
 from nlsf.data.readers import heterophilous
 from nlsf.errors import FormatError
 

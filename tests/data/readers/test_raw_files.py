@@ -1,6 +1,5 @@
 """Archives are read within limits, and hostile ones are refused."""
 
-import gzip
 import stat
 import struct
 import zipfile
@@ -9,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nlsf.data.readers.raw_files import gunzip, read_members, table
+from nlsf.data.readers.raw_files import read_members, table
 from nlsf.errors import FormatError
 
 
@@ -137,28 +136,6 @@ def test_a_member_with_a_wrong_byte(packed):
     path.write_bytes(raw)
     with pytest.raises(FormatError, match="CRC"):
         read_members(path)
-
-
-def test_gunzip(tmp_path):
-    path = tmp_path / "idx.gz"
-    path.write_bytes(gzip.compress(b"0123456789" * 1000))
-    assert gunzip(path) == b"0123456789" * 1000
-    assert len(gunzip(path, max_bytes=10_000)) == 10_000
-    with pytest.raises(FormatError, match="more than its limit"):
-        gunzip(path, max_bytes=9_999)
-
-
-def test_gzip_bombs_and_damage(tmp_path):
-    path = tmp_path / "idx.gz"
-    path.write_bytes(gzip.compress(bytes(50 << 20)))
-    with pytest.raises(FormatError, match="more than its limit"):
-        gunzip(path)
-    path.write_bytes(gzip.compress(bytes(10_000))[:-5])
-    with pytest.raises(FormatError, match="not a whole gzip"):
-        gunzip(path)
-    path.write_bytes(b"no gzip at all")
-    with pytest.raises(FormatError, match="not a whole gzip"):
-        gunzip(path)
 
 
 @pytest.mark.data

@@ -7,7 +7,7 @@ import torch
 from torch_geometric.io import read_planetoid_data, read_tu_data
 from torch_geometric.utils import coalesce, contains_self_loops, is_undirected, remove_self_loops
 
-from nlsf.data.catalogue.lookup import load
+from nlsf.data.catalogue import load
 
 pytestmark = pytest.mark.data
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.func import functional_call, vmap
 
-from nlsf.data.generators import pixel_grid
+from nlsf.data.readers.images import pixel_grid
 from nlsf.errors import ModelError, SignalError
 from nlsf.nn.models import SignalClassifier, signal_classifier
 from nlsf.nn.models.signal_classifier import Pyramid, halved

@@ -169,7 +169,7 @@ _ENTRIES = (
     Entry(
         "MNIST",
         "signal",
-        "nlsf.data.readers.mnist:read",
+        "nlsf.data.readers.images:read_mnist",
         Statistics(784, 1512, 1, 10, 70000),
         protocol="public",
         source="LeCun, Cortes and Burges 1998; https://yann.lecun.com/exdb/mnist",
@@ -192,7 +192,7 @@ _ENTRIES = (
     Entry(
         "digits",
         "node",
-        "nlsf.data.embedded:digits",
+        "nlsf.data.readers.images:read_digits",
         Statistics(1797, 12339, 64, 10, 1797),
         protocol="random",
         source=_DIGITS,
@@ -203,7 +203,7 @@ _ENTRIES = (
     Entry(
         "digits-grid",
         "signal",
-        "nlsf.data.embedded:digits_grid",
+        "nlsf.data.readers.images:read_digits_grid",
         Statistics(64, 112, 1, 10, 1797),
         protocol="80-10-10",
         source=_DIGITS,
@@ -213,7 +213,7 @@ _ENTRIES = (
     Entry(
         "digits-graphs",
         "graph",
-        "nlsf.data.embedded:digits_graphs",
+        "nlsf.data.readers.images:read_digits_graphs",
         Statistics(None, 105953, 3, 10, 1797, 16, 34, 25.12),
         protocol="80-10-10",
         source=_DIGITS,
@@ -223,7 +223,7 @@ _ENTRIES = (
     Entry(
         "csbm",
         "node",
-        "nlsf.data.embedded:csbm",
+        "nlsf.data.generators:read_csbm",
         Statistics(1000, 4948, 16, 3, 1000),
         protocol="60-20-20",
         source=f"{_GENERATED}: contextual stochastic block model, Deshpande et al. 2018",
@@ -233,7 +233,7 @@ _ENTRIES = (
     Entry(
         "geometric",
         "node",
-        "nlsf.data.embedded:geometric",
+        "nlsf.data.generators:read_geometric",
         Statistics(1000, 3730, 8, None, 1000),
         protocol="60-20-20",
         source=f"{_GENERATED}: random geometric graph in the unit square",
@@ -246,7 +246,7 @@ _ENTRIES = (
     Entry(
         "torus",
         "node",
-        "nlsf.data.embedded:torus",
+        "nlsf.data.generators:read_torus",
         Statistics(1024, 2048, 1, None, 1024),
         protocol="60-20-20",
         source=f"{_GENERATED}: grid that wraps around in both directions",

@@ -49,7 +49,7 @@ class Entry:
     Attributes:
         name: as the paper writes it.
         level: what an example is: a node, a graph, or a signal on one graph.
-        reader: ``"module:function"``; see `nlsf.data.catalogue.lookup.load`.
+        reader: ``"module:function"``; see `nlsf.data.catalogue.load`.
         statistics: its counts.
         protocol: how it is divided unless another protocol is asked for.
         source: who made it, and where it is published.

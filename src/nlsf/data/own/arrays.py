@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nlsf.data.dataset import Dataset
-from nlsf.data.graph_arrays import undirected, undirected_weighted
+from nlsf.data.dataset import Dataset, undirected, undirected_weighted
 from nlsf.data.readers import checks
 from nlsf.data.readers.heterophilous import adjacency, read_network
 from nlsf.data.readers.mat import read_mat

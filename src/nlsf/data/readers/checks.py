@@ -13,8 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nlsf.data.dataset import Split
-from nlsf.data.graph_arrays import sparse_csr
+from nlsf.data.dataset import Split, sparse_csr
 from nlsf.errors import FormatError
 
 PARTS = ("train", "val", "test")

@@ -20,8 +20,7 @@ from scipy import sparse
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nlsf.data.dataset import Dataset, Metric
-from nlsf.data.graph_arrays import sparse_csr, undirected
+from nlsf.data.dataset import Dataset, Metric, sparse_csr, undirected
 from nlsf.data.readers import checks
 from nlsf.data.readers.mat import read_mat
 from nlsf.data.readers.raw_files import ending, need, read_npz, table

@@ -6,7 +6,7 @@ path. Whatever an archive declares about itself is checked, and checked again wh
 
 from __future__ import annotations
 
-import gzip
+import hashlib
 import os
 import stat
 import warnings
@@ -14,12 +14,15 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlsf.errors import DataError, FormatError
+
+if TYPE_CHECKING:
+    from nlsf.data.catalogue.entry import Entry
 
 MAX_BYTES = 8 << 30
 
@@ -54,6 +57,24 @@ def existing(path: Path) -> Path:
     if size > MAX_BYTES:
         raise FormatError(f"{path} is larger than {MAX_BYTES >> 30} GiB, the most that is read.")
     return path
+
+
+def published(entry: Entry, path: Path) -> bytes:
+    """The content of a file that is, byte for byte, the one that the catalogue knows.
+
+    Such content needs no further check: it is what it was when its reader was written.
+
+    Raises:
+        FormatError: the file is another.
+    """
+    (known,) = (file.sha256 for file in entry.all_files if file.path.endswith(f"/{path.name}"))
+    content = existing(path).read_bytes()
+    if (found := hashlib.sha256(content).hexdigest()) != known:
+        raise FormatError(
+            f"{path} is not the published file of {entry.name}: its SHA-256 is {found}, not "
+            f"{known}. Remove it, and it is fetched again."
+        )
+    return content
 
 
 def read_npz(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
@@ -247,27 +268,6 @@ def read_members(
         ) from error
 
 
-def gunzip(
-    path: Path, *, max_bytes: int = MAX_ARCHIVE_BYTES, max_ratio: float = MAX_RATIO
-) -> bytes:
-    """The content of a gzip file.
-
-    Args:
-        path: the file.
-        max_bytes: the most that it may hold.
-        max_ratio: the most that it may hold for each of its bytes, above 1 MB.
-
-    Raises:
-        FormatError: the file is damaged or too large.
-    """
-    limit = min(max_bytes, max(_SMALL, int(max_ratio * path.stat().st_size)))
-    try:
-        with gzip.open(path) as file:
-            return _read(file, limit, f"{path}")
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise FormatError(f"{path} is not a whole gzip file ({error}): fetch it again.") from error
-
-
 def _check_members(path: Path, members: list[zipfile.ZipInfo], limit: int, max_files: int) -> None:
     if len(members) > max_files:
         raise FormatError(f"{path} has {len(members):,} members; at most {max_files:,} are read.")
@@ -303,7 +303,7 @@ def _fault(member: zipfile.ZipInfo) -> str | None:
     return None
 
 
-def _read(file: IO[bytes] | gzip.GzipFile, limit: int, where: str) -> bytes:
+def _read(file: IO[bytes], limit: int, where: str) -> bytes:
     parts: list[bytes] = []
     while part := file.read(_CHUNK):
         limit -= len(part)

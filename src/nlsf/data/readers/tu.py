@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nlsf.data.dataset import Dataset, Metric
-from nlsf.data.graph_arrays import undirected
+from nlsf.data.dataset import Dataset, Metric, undirected
 from nlsf.data.readers import checks
 from nlsf.data.readers.raw_files import ending, existing, read_members, table
 from nlsf.errors import ConfigError, FormatError, unknown_name

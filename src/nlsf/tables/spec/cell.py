@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nlsf.data.catalogue.lookup import find
+from nlsf.data.catalogue import find
 from nlsf.errors import ConfigError, FormatError, unknown_name
 from nlsf.store.files import text_checksum
 from nlsf.tables.tune.space import Point, Space, plain

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from nlsf.data.catalogue import find
 from nlsf.data.catalogue.entry import Entry
-from nlsf.data.catalogue.lookup import find
 from nlsf.errors import ConfigError, unknown_name
 from nlsf.tables.spec.cell import Cell
 from nlsf.tables.tune.space import Space, space_of

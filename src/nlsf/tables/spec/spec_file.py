@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from nlsf.data.catalogue.lookup import find, options
+from nlsf.data.catalogue import find, options
 from nlsf.data.metrics import METRICS
 from nlsf.data.protocols import PROTOCOLS
 from nlsf.errors import ConfigError, DataError, ModelError, NLSFError, unknown_name

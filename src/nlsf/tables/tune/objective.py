@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from nlsf.data import features
-from nlsf.data.catalogue.lookup import find
+from nlsf.data.catalogue import find
 from nlsf.data.dataset import Dataset, Split
 from nlsf.data.metrics import measure
 from nlsf.data.protocols import draw

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from nlsf.data import features
+from nlsf.data.catalogue import find, load
 from nlsf.data.catalogue.files import data_root
-from nlsf.data.catalogue.lookup import find, load
 from nlsf.data.dataset import Dataset, Lesson, Split
-from nlsf.data.own.datasets import open_dataset
+from nlsf.data.own import open_dataset
 from nlsf.data.protocols import digest, draw, label_digest
 from nlsf.nn.plans import Plan, plan_of
 from nlsf.store.files import text_checksum

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nlsf.data.catalogue.lookup import find, knows
+from nlsf.data.catalogue import find, knows
 from nlsf.data.protocols import digest
 from nlsf.errors import ConfigError, DataError
 from nlsf.train.run.folder import RunFolder

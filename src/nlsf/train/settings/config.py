@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from nlsf.data.catalogue.lookup import knows
+from nlsf.data.catalogue import knows
 from nlsf.data.dataset import Dataset
 from nlsf.data.features import FeatureConfig
 from nlsf.errors import ConfigError, unknown_name

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from nlsf.data.graph_arrays import undirected, undirected_weighted
+from nlsf.data.dataset import undirected, undirected_weighted
 from nlsf.errors import GraphError
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from nlsf.data.catalogue import entries
+from nlsf.data.catalogue import check, entries, find, load, options, statistics
 from nlsf.data.catalogue.entries import CATALOGUE
-from nlsf.data.catalogue.lookup import check, find, load, options, statistics
 from nlsf.data.protocols import draw
 from nlsf.errors import ConfigError, DataError
 
@@ -36,7 +35,7 @@ def test_entries_are_complete(entry):
 
 
 def test_names_and_files_are_unique():
-    from nlsf.data.catalogue.lookup import _key
+    from nlsf.data.catalogue import _key
 
     keys = [_key(name) for e in CATALOGUE.values() for name in (e.name, *e.aliases)]
     assert len(set(keys)) == len(keys)
@@ -209,7 +208,7 @@ def test_counts_that_differ(tmp_path, monkeypatch):
     wrong = dataclasses.replace(
         entry, statistics=dataclasses.replace(entry.statistics, edges=2047, features=2)
     )
-    monkeypatch.setattr("nlsf.data.catalogue.lookup.find", lambda name: wrong)
+    monkeypatch.setattr("nlsf.data.catalogue.find", lambda name: wrong)
     (row,) = check(tmp_path, ["torus"])
     assert (row.state, row.item) == ("wrong", "statistics")
     assert row.detail == "2048 edges, expected 2047; 1 features, expected 2"
