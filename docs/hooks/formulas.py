@@ -34,7 +34,8 @@ def mathml(escaped: str, where: str, display: str = "inline") -> str:
     plain = re.sub(r"\\[Bb]igg?r(?![A-Za-z])", r"\\right", plain)
     plain = re.sub(r"\\[Bb]igg?(?![A-Za-z])", "", plain)
     if r"\\" in plain and r"\begin" not in plain:
-        plain = rf"\begin{{gathered}}{plain}\end{{gathered}}"
+        # Of what the converter makes of several lines, browsers break those of a table only.
+        plain = rf"\begin{{matrix}}{plain}\end{{matrix}}"
     try:
         found = convert(plain, display=display)
     except Exception as error:
