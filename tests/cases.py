@@ -60,12 +60,13 @@ GRAPHS: dict[str, TinyGraph] = {**tiny_graphs(), **hostile_graphs()}
 @functools.cache
 def projector(operator, bands, dtype, graph, *, complete=False, complement=True):
     """The projector of a case; from a complete spectrum, or from just what the bands need."""
-    spectrum = _spectrum(operator, graph, None if complete else bands)
-    return Projector(spectrum.to(DTYPES[dtype]), BANDS[bands], complement=complement)
+    found = spectrum(operator, graph, None if complete else bands)
+    return Projector(found.to(DTYPES[dtype]), BANDS[bands], complement=complement)
 
 
 @functools.cache
-def _spectrum(operator, graph, bands):
+def spectrum(operator, graph, bands=None):
+    """The spectrum of a case: complete, or what the bands of this name need."""
     shift = OPERATORS[operator](GRAPHS[graph])
     return partial_eigh(shift) if bands is None else partial_eigh(shift, bands=BANDS[bands])
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy.sparse import csgraph
 
-from cases import GRAPHS, OPERATORS
+from cases import GRAPHS, OPERATORS, spectrum
 from nlsf.data import load, random_geometric
 from nlsf.errors import BandError, MemoryBudgetError, SpectrumError
 from nlsf.spectral import (
@@ -58,7 +58,7 @@ def test_iterative_equals_dense_for_every_j(name, operator):
         assert_same(partial_eigh(shift, bands=IndexBands(J), **ITERATIVE), dense)
 
 
-@pytest.mark.parametrize("chunk", range(10))
+@pytest.mark.parametrize("chunk", range(6))
 def test_nothing_is_missed_or_invented_in_the_zoo(chunk, monkeypatch):
     real, solved = components.lowest_eigenpairs, []
 
@@ -89,7 +89,7 @@ def test_iterative_equals_dense_on_real_graphs_for_many_j(root, name, operator):
     shift = OPERATORS[operator](load(name, root).graphs[0])
     every = partial_eigh(shift)
     assert every.is_complete
-    for J in (1, 2, 3, 5, 10, 20, 33, 60):
+    for J in (1, 3, 20, 60):
         found = partial_eigh(shift, bands=IndexBands(J), dense_limit=500)
         assert found.num_eigenspaces == J
         expected = every.multiplicities[:J].sum()
@@ -106,17 +106,17 @@ def test_iterative_equals_dense_on_real_graphs_for_many_j(root, name, operator):
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("k", [1, 2, 5, 1000])
-def test_at_least_k_pairs_and_no_eigenspace_cut(operator, graph, k):
-    shift = OPERATORS[operator](GRAPHS[graph])
-    every, found = partial_eigh(shift), partial_eigh(shift, k=k, **ITERATIVE)
-    assert found.num_pairs >= min(k, shift.num_nodes)
+def test_at_least_k_pairs_and_no_eigenspace_cut(operator, graph):
+    shift, every = OPERATORS[operator](GRAPHS[graph]), spectrum(operator, graph)
     ends = every.multiplicities.cumsum(0).tolist()
-    assert found.num_pairs in [0, *ends]
-    smaller = [end for end in ends if end < found.num_pairs]
-    assert not smaller or smaller[-1] < k, "no more than needed"
-    expected = every.multiplicities[: found.num_eigenspaces]
-    assert found.multiplicities.tolist() == expected.tolist()
+    for k in (1, 2, 5, 1000):
+        found = partial_eigh(shift, k=k, **ITERATIVE)
+        assert found.num_pairs >= min(k, shift.num_nodes)
+        assert found.num_pairs in [0, *ends]
+        smaller = [end for end in ends if end < found.num_pairs]
+        assert not smaller or smaller[-1] < k, "no more than needed"
+        expected = every.multiplicities[: found.num_eigenspaces]
+        assert found.multiplicities.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,14 @@ from nlsf.testing.graphs import ring, torus
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("k", [1, 3, None])
-def test_a_shift_of_the_spectrum_commutes_with_the_operator(operator, graph, k):
+def test_a_shift_of_the_spectrum_commutes_with_the_operator(operator, graph):
     shift = OPERATORS[operator](GRAPHS[graph])
-    U = sample_shift(partial_eigh(shift, k=k), seed=3).matrix()
     delta = shift.to_dense()
     eye = torch.eye(shift.num_nodes, dtype=delta.dtype)
-    torch.testing.assert_close(U.mH @ U, eye, atol=1e-12, rtol=0)
-    torch.testing.assert_close(U @ delta, delta @ U, atol=1e-8, rtol=0)
+    for k in (1, 3, None):
+        U = sample_shift(partial_eigh(shift, k=k), seed=3).matrix()
+        torch.testing.assert_close(U.mH @ U, eye, atol=1e-12, rtol=0)
+        torch.testing.assert_close(U @ delta, delta @ U, atol=1e-8, rtol=0)
 
 
 @pytest.mark.parametrize("bands", BANDS)
