@@ -40,6 +40,7 @@ from nlsf.testing import (
 )
 from nlsf.testing.graphs import disjoint, star, torus, weighted
 from nn.layers import LAYERS, NODE_LEVEL, layer_of, randomised, signal, spectrum_of
+from pairs import every_pair
 
 GRAPHS = {
     "torus": torus(4, 5),
@@ -64,7 +65,6 @@ RESPONSES = {
 }
 STARTS = ["all-pass", "heat", "ppr", "high-pass", "walk", "random"]
 every_bands = pytest.mark.parametrize("bands", BANDS)
-every_operator = pytest.mark.parametrize("normalization", [None, "sym"], ids=["L", "N"])
 every_graph = pytest.mark.parametrize("graph", GRAPHS)
 
 
@@ -112,9 +112,7 @@ def test_node_level_filters_commute_with_functional_shifts(bands, response):
             )
 
 
-@every_bands
-@every_operator
-@every_graph
+@every_pair(bands=list(BANDS), normalization={"L": None, "N": "sym"}, graph=list(GRAPHS))
 def test_graph_level_filters_ignore_functional_shifts(bands, normalization, graph):
     for complement, channels, normalize in itertools.product((True, False), (None, 5), (True, 0)):
         P = projector(graph, bands, normalization, complement)
@@ -136,9 +134,7 @@ def test_graph_level_filters_ignore_functional_shifts(bands, normalization, grap
 READOUTS = {"rms": "rms", "L_2": Readout("lp", 2.0), "mean L_2": Readout("lp", 2.0, True)}
 
 
-@every_graph
-@pytest.mark.parametrize("readout", READOUTS)
-@pytest.mark.parametrize("response", ["diagonal", "bandwise", "full"])
+@every_pair(graph=list(GRAPHS), readout=list(READOUTS), response=["diagonal", "bandwise", "full"])
 def test_pooling_by_a_norm_and_without_activation_ignores_functional_shifts(
     graph, readout, response
 ):
@@ -164,9 +160,7 @@ def test_an_activation_or_another_readout_breaks_the_invariance_of_pooling(reado
 PAIRINGS = list(itertools.product(("index", "uniform"), (None, "sym"), repeat=2))
 
 
-@pytest.mark.parametrize("pairing", PAIRINGS, ids=str)
-@pytest.mark.parametrize("score", ["scalar", "spectral"])
-@pytest.mark.parametrize("level", ["node", "graph", "pooling"])
+@every_pair(pairing=PAIRINGS, score=["scalar", "spectral"], level=["node", "graph", "pooling"])
 def test_attention_keeps_the_symmetry_of_its_branches(pairing, score, level):
     """On a regular graph N = L / 4 has the eigenspaces of L: one shift commutes with both."""
     graph = GRAPHS["torus"]
@@ -350,10 +344,12 @@ def dense_parts(P):
     return [part.clone() for part in P.projections(torch.eye(P.num_nodes, dtype=torch.float64))]
 
 
-@every_bands
-@every_operator
-@pytest.mark.parametrize("start", STARTS[:-1])
-@pytest.mark.parametrize("response", ["diagonal", "bandwise"])
+@every_pair(
+    bands=list(BANDS),
+    normalization={"L": None, "N": "sym"},
+    start=STARTS[:-1],
+    response=["diagonal", "bandwise"],
+)
 def test_a_constant_response_is_a_linear_operator_with_the_gains_of_the_start(
     bands, normalization, start, response
 ):
@@ -374,10 +370,12 @@ def test_a_constant_response_is_a_linear_operator_with_the_gains_of_the_start(
                 torch.testing.assert_close(gain, expected[j], atol=1e-10, rtol=0)
 
 
-@every_bands
-@every_operator
-@pytest.mark.parametrize("response", ["diagonal", "bandwise", "full"])
-@pytest.mark.parametrize("start", ["random", "heat"])
+@every_pair(
+    bands=list(BANDS),
+    normalization={"L": None, "N": "sym"},
+    response=["diagonal", "bandwise", "full"],
+    start=["random", "heat"],
+)
 def test_every_linear_operator_that_commutes_is_a_filter(bands, normalization, response, start):
     """Lemma 1, the other direction: the last biases alone set the gains."""
     for graph in GRAPHS:

@@ -14,6 +14,7 @@ from nlsf.nn import GraphNLSF, LaplacianAttention, NLSFStack, NodeNLSF, PoolingN
 from nlsf.spectral import DyadicBands, IndexBands
 from nlsf.testing.graphs import star, torus, weighted
 from nn.layers import randomised, signal, spectrum_of
+from pairs import every_pair
 
 GRAPHS = {"torus": torus(4, 5), "weighted": weighted(8), "star": star(6)}
 DEPTHS = {"index": IndexBands(3), "dyadic": DyadicBands(r=0.6, S=4, K=3)}
@@ -129,21 +130,20 @@ def theta(layer, graph, kind, x, mode="multiplicative"):
 
 
 every_graph = pytest.mark.parametrize("graph", GRAPHS)
-every_kind = pytest.mark.parametrize("kind", DEPTHS)
-every_operator = pytest.mark.parametrize("normalization", [None, "sym"], ids=["L", "N"])
-lead = pytest.mark.parametrize("complement", [True, False], ids=["complement", "lead"])
-relative = pytest.mark.parametrize("relative", [True, False], ids=["relative", "norms"])
+COMMON = {
+    "graph": list(GRAPHS),
+    "kind": list(DEPTHS),
+    "normalization": {"L": None, "N": "sym"},
+}
+LEAD = {"complement": {"complement": True, "lead": False}}
+RELATIVE = {"relative": {"relative": True, "norms": False}}
 
 
 def check(found, expected):
     np.testing.assert_allclose(found.detach().numpy(), expected, atol=1e-9, rtol=1e-9)
 
 
-@every_graph
-@every_kind
-@every_operator
-@lead
-@relative
+@every_pair(**COMMON, **LEAD, **RELATIVE)
 def test_the_full_form_is_equation_4_and_5(graph, kind, normalization, complement, relative):
     g = GRAPHS[graph]
     for start, (a, p, normalize), depth in (
@@ -175,12 +175,7 @@ def test_the_full_form_is_equation_4_and_5(graph, kind, normalization, complemen
         check(layer(x, spectrum=spectrum_of(g, normalization)), expected)
 
 
-@every_graph
-@every_kind
-@every_operator
-@lead
-@relative
-@pytest.mark.parametrize("response", ["diagonal", "bandwise"])
+@every_pair(**COMMON, **LEAD, **RELATIVE, response=["diagonal", "bandwise"])
 def test_the_diagonal_and_bandwise_forms_are_those_of_the_appendix(
     graph, kind, normalization, complement, relative, response
 ):
@@ -218,11 +213,7 @@ def test_the_diagonal_and_bandwise_forms_are_those_of_the_appendix(
         check(layer(x, spectrum=spectrum_of(g, normalization)), expected)
 
 
-@every_graph
-@every_kind
-@every_operator
-@lead
-@pytest.mark.parametrize("channels", [None, 4])
+@every_pair(**COMMON, **LEAD, channels=[None, 4])
 def test_the_graph_level_filter_is_a_network_on_the_norms(
     graph, kind, normalization, complement, channels
 ):
@@ -259,10 +250,7 @@ READOUTS = {
 }
 
 
-@every_graph
-@every_kind
-@every_operator
-@pytest.mark.parametrize("readout", READOUTS)
+@every_pair(**COMMON, readout=list(READOUTS))
 def test_the_pooling_filter_is_filter_activation_readout_network(
     graph, kind, normalization, readout
 ):

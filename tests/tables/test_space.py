@@ -197,14 +197,15 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "level", "key"), CASES)
-def test_a_choice_changes_the_model(name, level, key):
-    values = choices_of(name, level)[key]
-    first, last = (
-        output(name, level, {key.removeprefix("model."): value})
-        for value in (values[0], values[-1])
-    )
-    assert not torch.equal(first, last)
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in CASES}))
+def test_a_choice_changes_the_model(name):
+    for _, level, choice in [one for one in CASES if one[0] == name]:
+        values = choices_of(name, level)[choice]
+        first, last = (
+            output(name, level, {choice.removeprefix("model."): value})
+            for value in (values[0], values[-1])
+        )
+        assert not torch.equal(first, last), (level, choice)
 
 
 @pytest.mark.parametrize(

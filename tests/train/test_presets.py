@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 
 import pytest
 from torch_geometric.data import Data
@@ -35,11 +36,10 @@ def datasets():
     return found
 
 
-@pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("model", MODELS)
-def test_every_preset_fits_every_model_and_level(datasets, name, model):
+def test_every_preset_fits_every_model_and_level(datasets, model):
     kind = MODELS[model]
-    for level in kind.levels:
+    for name, level in itertools.product(PRESETS, kind.levels):
         table = preset(name, datasets[level], kind, None)
         assert set(table["model"]) <= set(kind.keys)
         check_keys({key: value for key, value in table.items() if key != "model"})

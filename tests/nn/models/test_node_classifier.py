@@ -11,6 +11,7 @@ from nlsf.spectral import DyadicBands, IndexBands, UniformBands, laplacian, part
 from nlsf.spectral.sparse_signal import SparseSignal
 from nlsf.testing import assert_permutation_equivariant, assert_shift_equivariant
 from nlsf.testing.graphs import star, torus, weighted
+from pairs import every_pair
 
 GRAPH = torus(4, 5)
 BANDS = {"index_bands": IndexBands(4), "value_bands": DyadicBands(0.5, 4, 3)}
@@ -20,9 +21,8 @@ OPERATORS = [
     {"index_operator": index, "value_operator": value, "complement": complement}
     for index, value, complement in itertools.product("LN", "LN", (True, False))
 ]
-every_operator = pytest.mark.parametrize(
-    "operators", OPERATORS, ids=lambda fields: "-".join(map(str, fields.values()))
-)
+NAMED_OPERATORS = {"-".join(map(str, fields.values())): fields for fields in OPERATORS}
+every_operator = pytest.mark.parametrize("operators", OPERATORS, ids=NAMED_OPERATORS)
 
 
 def model(**fields):
@@ -74,12 +74,14 @@ def test_one_spectrum_for_two_branches_is_refused(prepared):
         call(features(), spectrum=spectrum)
 
 
-@pytest.mark.parametrize("encoder", ["linear", "none"])
-@pytest.mark.parametrize("branches", ["attention", "index", "value"])
-@pytest.mark.parametrize("score", ["scalar", "spectral"])
-@pytest.mark.parametrize("response", ["diagonal", "bandwise", "full"])
-@pytest.mark.parametrize("rows", [[3], [0, 7, 19], list(range(20))])
-@pytest.mark.parametrize("form", [lambda x: x, SparseSignal.of], ids=["dense", "sparse"])
+@every_pair(
+    encoder=["linear", "none"],
+    branches=["attention", "index", "value"],
+    score=["scalar", "spectral"],
+    response=["diagonal", "bandwise", "full"],
+    rows={"one": [3], "some": [0, 7, 19], "all": list(range(20))},
+    form={"dense": lambda x: x, "sparse": SparseSignal.of},
+)
 def test_the_fast_path_has_the_numbers_of_the_plain_one(
     encoder, branches, score, response, rows, form
 ):
@@ -103,9 +105,11 @@ def test_the_fast_path_has_the_numbers_of_the_plain_one(
         torch.testing.assert_close(a, b, atol=1e-8, rtol=1e-8)
 
 
-@every_operator
-@pytest.mark.parametrize("graph", [weighted(20), star(19)], ids=["weighted", "star"])
-@pytest.mark.parametrize("response", ["diagonal", "bandwise", "full"])
+@every_pair(
+    operators=NAMED_OPERATORS,
+    graph={"weighted": weighted(20), "star": star(19)},
+    response=["diagonal", "bandwise", "full"],
+)
 def test_the_fast_path_reads_the_same_operators(operators, graph, response):
     made = model(
         **operators, encoder="linear", response=response, a=0.5, input_dropout=0.0, dropout=0.0
@@ -120,9 +124,11 @@ def test_the_fast_path_reads_the_same_operators(operators, graph, response):
         torch.testing.assert_close(a, b, atol=1e-8, rtol=1e-8)
 
 
-@every_operator
-@pytest.mark.parametrize("branches", ["attention", "index", "value"])
-@pytest.mark.parametrize("self_loops", [True, False])
+@every_pair(
+    operators=NAMED_OPERATORS,
+    branches=["attention", "index", "value"],
+    self_loops=[True, False],
+)
 def test_each_branch_reads_its_operator(operators, branches, self_loops):
     graph = weighted(20)
     made = model(**operators, branches=branches, self_loops=self_loops).eval()
