@@ -19,8 +19,9 @@ from nlsf.spectral import (
     magnetic_laplacian,
     partial_eigh,
 )
-from nlsf.spectral.eigen import components, eigensolve
+from nlsf.spectral.eigen import basis, components, eigensolve
 from nlsf.spectral.eigen.basis import NotConverged
+from nlsf.spectral.eigen.request import EigenRequest
 from nlsf.testing.graphs import complete, disjoint, star, torus
 from zoo import zoo
 
@@ -237,6 +238,38 @@ def test_giving_up_carries_residuals(monkeypatch):
     assert caught.value.residuals.tolist() == [1e-3, 1.0]
     monkeypatch.setattr(components, "DENSE_RESCUE", 5000)
     assert partial_eigh(shift, k=5).num_pairs == 5, "a dense solve steps in"
+
+
+def paley(q):
+    """Nodes are numbers modulo a prime; those whose difference is a square are neighbours."""
+    squares = torch.arange(1, q).square().remainder(q).unique()
+    first = torch.arange(q).repeat_interleave(len(squares))
+    return torch.stack([first, (first + squares.repeat(q)) % q])
+
+
+def test_an_eigenspace_that_fills_half_of_the_graph_is_solved_densely(monkeypatch):
+    """The block method would multiply for a hundred times as long before it sees the end of it."""
+    products = []
+    count = basis.Operator._accumulate
+
+    def counted(operator, block, *arguments):
+        products.append(block.shape[1])
+        count(operator, block, *arguments)
+
+    monkeypatch.setattr(basis.Operator, "_accumulate", counted)
+    shift = laplacian(paley(701))
+    found = partial_eigh(shift, k=90)
+    assert found.multiplicities.tolist() == [1, 350]
+    limit = components._most_products(EigenRequest(shift, None, 0, 0, 600, None, 0), shift.matrix)
+    # Besides the filters, only the probe of the spectrum multiplies.
+    assert sum(products) < limit + 500
+    torch.testing.assert_close(found.values[1:], torch.full((350,), (701 - 701**0.5) / 2).double())
+
+
+def test_the_block_method_stays_where_a_dense_solve_would_not_fit():
+    shift = laplacian(torus(30, 31))
+    request = EigenRequest(shift, None, 0, 0, 600, 10**6, 0)
+    assert components._most_products(request, shift.matrix) == np.inf
 
 
 def test_bad_requests():

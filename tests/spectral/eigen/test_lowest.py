@@ -122,6 +122,7 @@ def check(
     below: float | None = None,
     which: Filter | None = None,
     max_pairs: int = 400,
+    most_products: float = np.inf,
 ) -> BlockSolution:
     """Solve and compare values, residuals, orthogonality and projections with the dense solver."""
     gap_tol, tol = GAP * case.width, TOL * case.width
@@ -134,6 +135,7 @@ def check(
         gap_tol=gap_tol,
         tol=tol,
         max_pairs=max_pairs,
+        most_products=most_products,
         _filter=which,
     )
     values, vectors = case.pairs
@@ -282,6 +284,14 @@ def test_budget_ends_in_not_converged() -> None:
             max_pairs=100,
         )
     assert caught.value.values.size == caught.value.vectors.shape[1]
+
+
+@pytest.mark.parametrize("which", ["solve", "chebyshev"])
+def test_a_limit_of_what_the_filters_may_cost(which: Filter) -> None:
+    one = case("torus 20", "L")
+    check(one, count=20, which=which, most_products=1e6)
+    with pytest.raises(TooManyPairs):
+        check(one, count=20, which=which, most_products=20)
 
 
 def test_inertia_counts_eigenvalues() -> None:

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -16,7 +18,16 @@ from nlsf.spectral import (
 )
 from nlsf.spectral.eigen import request as module
 from nlsf.spectral.eigen.request import available_memory, ends_request, range_of, require_memory
-from nlsf.testing.graphs import TinyGraph, disjoint, hostile_graphs, star, tiny_graphs, torus
+from nlsf.testing.graphs import (
+    TinyGraph,
+    disjoint,
+    hostile_graphs,
+    path,
+    ring,
+    star,
+    tiny_graphs,
+    torus,
+)
 
 GRAPHS = {
     **tiny_graphs(),
@@ -36,6 +47,21 @@ def operators(graph):
     yield laplacian(*arguments, "sym", self_loops=True)
     yield adjacency(*arguments)
     yield magnetic_laplacian(*arguments)
+
+
+@pytest.mark.filterwarnings("error::nlsf.errors.NumericalWarning")
+@pytest.mark.parametrize("closed", [True, False])
+def test_the_ends_where_eigenvalues_crowd(closed):
+    """Rings and paths of 10,001 nodes; those of a ring know each other by four millionths."""
+    n = 10_001
+    graph = ring(n) if closed else path(n)
+    step = math.pi / n
+    largest = 2 + 2 * math.cos(step)
+    assert frequency_range(laplacian(graph))[1] == pytest.approx(largest, rel=1e-12)
+    normalised = 1 + math.cos(step) if closed else 2.0
+    assert frequency_range(laplacian(graph, normalization="sym"))[1] == pytest.approx(
+        normalised, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", GRAPHS)

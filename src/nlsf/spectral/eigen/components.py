@@ -13,7 +13,7 @@ from scipy import sparse
 from nlsf.errors import SpectrumError
 from nlsf.spectral.eigen.basis import TooManyPairs, UnfinishedError, orthonormal_eigh
 from nlsf.spectral.eigen.lowest import lowest_eigenpairs
-from nlsf.spectral.eigen.request import EigenRequest, memory_budget, require_memory
+from nlsf.spectral.eigen.request import DENSE_LIMIT, EigenRequest, memory_budget, require_memory
 from nlsf.spectral.eigen.spectrum import eigenspace_ids
 
 Vectors = NDArray[Any]  # float64 or complex128
@@ -133,6 +133,9 @@ DENSE_SHARE = 0.15
 DENSE_RESCUE = 8000
 """The size up to which a dense solve steps in where the block method gives up."""
 
+_PATIENCE = 3.0
+"""Dense solves that the block method may cost before a dense solve takes its place."""
+
 _BLOCK_COPIES = 6
 """Arrays of N x (pairs) that the block method and the result keep at once."""
 
@@ -198,6 +201,7 @@ def _solve_large(
             gap_tol=request.gap,
             tol=request.tol * request.shift.scale,
             max_pairs=min(max(int(2 * DENSE_SHARE * size), 2 * count), affordable),
+            most_products=_most_products(request, matrix),
             seed=request.seed,
         )
     except TooManyPairs as error:
@@ -220,6 +224,20 @@ def _solve_large(
     if below is not None:
         reach = max(reach, below)
     return Piece(nodes[None], values[None], vectors[None], reach)
+
+
+def _most_products(request: EigenRequest, matrix: sparse.csr_array) -> float:
+    """How many products the block method may cost; any number where a dense solve would not fit.
+
+    Where an eigenspace fills half of the graph, or values crowd behind the wanted ones, the method
+    multiplies for much longer than a dense solve takes. The estimate is that of one thread: 1e-10 s
+    times N^3 for a dense solve, 4e-10 s an entry for a column.
+    """
+    size = matrix.shape[0]
+    wanted = size <= DENSE_LIMIT  # whoever lowers dense_limit wants the block method
+    if wanted or request.dense_bytes(size, size) > memory_budget(request.memory_limit):
+        return np.inf
+    return float(_PATIENCE * size**3 / (4 * matrix.nnz))
 
 
 def _dense_instead(

@@ -33,7 +33,7 @@ _STEP_GAIN = 100.0  # amplification of the last wanted value in one expansion of
 
 
 class Exhausted(Exception):  # noqa: N818
-    """The basis would fill half of the space: a dense solver is the better tool."""
+    """The basis would fill half of the space, or cost too much: a dense solver is better."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,7 @@ class Davidson:
     high: float
     edge: float  # lower end of the interval that the Chebyshev filter damps
     expected: int  # estimated number of wanted pairs, only used to size the basis
+    most_products: float
     known_values: NDArray[np.float64]
     locked: Array = field(init=False)
     values: NDArray[np.float64] = field(init=False)
@@ -96,6 +97,7 @@ class Davidson:
     checked_cut: int = -1  # number of pairs below the gap when the last fresh block was added,
     checked_value: float = -np.inf  # and the last of them
     spent: int = 0
+    cost: float = 0.0  # of the filters so far, in products
 
     def __post_init__(self) -> None:
         n, dtype = self.operator.size, self.operator.dtype
@@ -178,6 +180,9 @@ class Davidson:
             The filtered block (n, b), and the amplification that was reached.
         """
         degree = self._degree(lowest, target, gain)
+        self.cost += degree * block.shape[1] * self.filter.cost
+        if self.cost > self.most_products:
+            raise Exhausted
         # Deflated directions come back as rounding errors: those that would grow too far within
         # this polynomial are projected out on the way (exactly: they span an invariant subspace).
         values = np.concatenate([self.known_values, self.values])

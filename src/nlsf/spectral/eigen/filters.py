@@ -22,6 +22,9 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from nlsf.spectral.eigen.basis import Array, Operator
 
+FILL_SOLVE, FILL_COUNT = 3e7, 3e6
+"""Largest estimated factors for the filter, and for a count or an end of the spectrum alone."""
+
 
 def chebyshev_degree(argument: float, gain: float) -> int:
     """Smallest degree d with T_d(argument) >= gain, for an argument of at least 1."""
@@ -45,6 +48,8 @@ class ChebyshevFilter:
 
     name = "chebyshev"
     degrees = (6, 600)
+    cost = 1.0
+    """Of one step for one column, in products with the matrix."""
 
     def __init__(self, operator: Operator, high: float) -> None:
         self._operator, self._high = operator, high
@@ -79,6 +84,7 @@ class SolveFilter:
         self.shift = shift
         self._operator = operator
         self._factor = factorise(operator, shift)
+        self.cost = self._factor.nnz / operator.matrix.nnz
 
     def argument(self, values: NDArray[np.float64], edge: float) -> NDArray[np.float64]:
         """Where eigenvalues are mapped to, with wanted ones (below the edge) above 1."""

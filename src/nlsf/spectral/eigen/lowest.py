@@ -26,6 +26,8 @@ from nlsf.spectral.eigen.basis import Array, Operator, TooManyPairs
 from nlsf.spectral.eigen.davidson import Davidson, Exhausted, Request
 from nlsf.spectral.eigen.density import probe_spectrum
 from nlsf.spectral.eigen.filters import (
+    FILL_COUNT,
+    FILL_SOLVE,
     ChebyshevFilter,
     SolveFilter,
     estimate_fill,
@@ -36,7 +38,6 @@ from nlsf.spectral.eigen.filters import (
 FilterName: TypeAlias = Literal["solve", "chebyshev"]
 
 _TINY = 50  # smaller matrices are no larger than the basis
-_FILL_SOLVE, _FILL_COUNT = 3e7, 3e6  # largest estimated factors for the filter, and to count only
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def lowest_eigenpairs(
     gap_tol: float,
     tol: float,
     max_pairs: int,
+    most_products: float = np.inf,
     seed: int = 0,
     _filter: FilterName | None = None,
 ) -> BlockSolution:
@@ -84,6 +86,8 @@ def lowest_eigenpairs(
         gap_tol: values closer than this belong to one eigenspace (single linkage).
         tol: bound of every residual norm, absolute.
         max_pairs: largest number of pairs that may be returned.
+        most_products: what the filters may cost, in products of A and a column, before a dense
+            solve is cheaper.
         seed: seed of the random start and verification blocks.
 
     Returns:
@@ -92,7 +96,8 @@ def lowest_eigenpairs(
     Raises:
         ValueError: if not exactly one of count and below is given, or count is out of range.
         TooManyPairs: if the answer has more than max_pairs pairs, or so many that the basis would
-            fill much of the space: a dense solver is the better tool then.
+            fill much of the space, or it would take more than most_products: a dense solver is the
+            better tool then.
         NotConverged: if the work budget does not suffice.
     """
     n = A.shape[0]
@@ -120,7 +125,7 @@ def lowest_eigenpairs(
     scale = typical_low_value(operator, expected, rng) - probe.low
     if _filter is None:
         cheaper = solve_is_cheaper(operator, fill, scale, probe.high - probe.low)
-        _filter = "solve" if cheaper and fill <= _FILL_SOLVE else "chebyshev"
+        _filter = "solve" if cheaper and fill <= FILL_SOLVE else "chebyshev"
     edge = probe.value_at(2.0 * expected + 16)
     chosen: ChebyshevFilter | SolveFilter
     if _filter == "solve":
@@ -137,11 +142,12 @@ def lowest_eigenpairs(
         bounds,
         rng,
         chosen,
-        may_count=_filter == "solve" or fill <= _FILL_COUNT,
+        may_count=_filter == "solve" or fill <= FILL_COUNT,
         low=probe.low,
         high=probe.high,
         edge=max(edge, below if below is not None else -np.inf),
         expected=expected,
+        most_products=most_products,
         known_values=np.einsum("ij,ij->j", known.conj(), operator.apply(known)).real
         if known.shape[1]
         else np.empty(0),

@@ -7,13 +7,16 @@ import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from nlsf.errors import MemoryBudgetError, NumericalWarning
+from nlsf.spectral.eigen.basis import Operator
 from nlsf.spectral.eigen.density import SpectralMeasure
+from nlsf.spectral.eigen.filters import FILL_COUNT, estimate_fill, factorise
 from nlsf.spectral.eigen.spectrum import Demand
 from nlsf.spectral.operators.shift import ShiftOperator
 
@@ -103,10 +106,14 @@ class EigenRequest:
             return 0.0
         return lowest
 
+    def dense_bytes(self, size: int, columns: int) -> int:
+        """What a dense solve takes: LAPACK keeps about four squares, and columns are the answer."""
+        return (4 * size * size + self.shift.num_nodes * columns) * int(self.low.dtype.itemsize)
+
     def require_dense(self, size: int, columns: int) -> None:
-        """Refuses a dense solve (LAPACK keeps about four squares) that would not fit."""
+        """Refuses a dense solve that would not fit."""
         require_memory(
-            (4 * size * size + self.shift.num_nodes * columns) * self.low.dtype.itemsize,
+            self.dense_bytes(size, columns),
             self.memory_limit,
             f"The dense eigendecomposition of a component with {size:,} nodes",
             "Ask for fewer eigenpairs (k, or bands that end lower), or raise memory_limit.",
@@ -124,28 +131,22 @@ def spectrum_end(request: EigenRequest, which: str) -> float:
 
 
 def extreme_eigenvalue(request: EigenRequest, which: str) -> float:
-    """The largest (LA) or smallest (SA) eigenvalue, or the bound on it where Lanczos fails."""
+    """The largest (LA) or smallest (SA) eigenvalue, or the bound on it where Lanczos fails.
+
+    On long paths, rings and trees the eigenvalues stand so close together at the ends that Lanczos
+    does not tell them apart. Their matrices have sparse factors, so they are inverted there.
+    """
     matrix = request.low
     only = _only_eigenvalue(matrix)
     if only is not None:
         return only
-    n = matrix.shape[0]
-    v0 = np.random.default_rng(request.seed).standard_normal(n).astype(matrix.dtype)
-    for ncv in (20, 80):
-        try:
-            (value,) = eigsh(
-                matrix,
-                k=1,
-                which=which,
-                v0=v0,
-                ncv=min(ncv, n),
-                tol=1e-8,
-                maxiter=300,
-                return_eigenvectors=False,
-            )
-            return float(value)
-        except ArpackNoConvergence:
-            continue
+    found = _lanczos(matrix, which, 20, request.seed)
+    if found is None and estimate_fill(matrix) <= FILL_COUNT:
+        found = _inverted(request, which)
+    if found is None:
+        found = _lanczos(matrix, which, 80, request.seed)
+    if found is not None:
+        return found
     bound = request.bounds[1 if which == "LA" else 0]
     warnings.warn(
         f"The extreme eigenvalue of {request.shift.name} did not converge; its bound {bound:.6g} "
@@ -154,6 +155,34 @@ def extreme_eigenvalue(request: EigenRequest, which: str) -> float:
         stacklevel=2,
     )
     return bound
+
+
+def _lanczos(
+    matrix: sparse.csr_array, which: str, ncv: int, seed: int, **inverse: Any
+) -> float | None:
+    """One eigenvalue by ARPACK with so many vectors; ``None`` if it does not converge."""
+    n = matrix.shape[0]
+    v0 = np.random.default_rng(seed).standard_normal(n).astype(matrix.dtype)
+    options = {"ncv": min(ncv, n), "tol": 1e-8, "maxiter": 300, **inverse}
+    try:
+        (value,) = eigsh(matrix, k=1, which=which, v0=v0, return_eigenvectors=False, **options)
+    except ArpackNoConvergence:
+        return None
+    return float(value)
+
+
+def _inverted(request: EigenRequest, which: str) -> float | None:
+    """The eigenvalue nearest to the bound at one end, by the inverse of A minus the bound."""
+    operator = Operator(request.low)
+    bound = request.bounds[1 if which == "LA" else 0]
+    # A little outside: the bound itself may be an eigenvalue.
+    shift = bound + (1e-8 if which == "LA" else -1e-8) * request.shift.scale
+    try:
+        factors = factorise(operator, shift)
+    except RuntimeError:  # SuperLU: exactly singular
+        return None
+    inverse = LinearOperator(operator.matrix.shape, factors.solve, dtype=operator.dtype)
+    return _lanczos(operator.matrix, "LM", 20, request.seed, sigma=shift, OPinv=inverse)
 
 
 def _only_eigenvalue(matrix: sparse.csr_array) -> float | None:
