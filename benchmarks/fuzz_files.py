@@ -155,7 +155,7 @@ def facebook_mat(folder):
 
 def edge_list_mat(folder):
     savemat(folder / "genius.mat", {"edge_index": EDGES.T, "node_feat": X, "label": Y})
-    return lambda: heterophilous.read_genius(find("Genius"), [folder / "genius.mat"])
+    return lambda: heterophilous.read_edge_list(find("Genius"), [folder / "genius.mat"])
 
 
 def twitch_csv(folder):

@@ -94,7 +94,7 @@ def facebook_with_a_strange_gender(folder):
 @CASES.case(FormatError, "edge 0 of 'edge_index' joins 0 and 9")
 def genius_edge_out_of_range(folder):
     mat(folder, edge_index=[[0], [9]], node_feat=X, label=Y)
-    return lambda: heterophilous.read_genius(find("Genius"), [folder / "graph.mat"])
+    return lambda: heterophilous.read_edge_list(find("Genius"), [folder / "graph.mat"])
 
 
 # Tables.

@@ -20,14 +20,15 @@ def pairs(data):
 
 
 @pytest.mark.parametrize(
-    ("name", "read"), [("Genius", heterophilous.read_genius), ("Pokec", heterophilous.read_pokec)]
+    ("name", "read"),
+    [("Genius", heterophilous.read_edge_list), ("Pokec", heterophilous.read_edge_list)],
 )
 def test_edge_lists(tmp_path, name, read):
     path = tmp_path / f"{name.lower()}.mat"
     x = np.arange(12.0).reshape(4, 3)
     edges = np.array([[0, 2, 0, 1, 3], [1, 1, 3, 0, 3]])
     savemat(path, {"edge_index": edges, "node_feat": x, "label": np.array([[0, 1, -1, 1]])})
-    data = read(find(name), [path])
+    data = heterophilous.read_edge_list(find(name), [path])
     assert pairs(data) == EDGES
     assert data.y.tolist() == [0, 1, -1, 1]
     assert data.classes == ("0", "1")

@@ -52,7 +52,7 @@ _ENTRIES = (
     facebook("Penn94", 41554, 1362229, 4814),
     linkx(
         "Pokec",
-        "pokec",
+        "edge_list",
         Statistics(1632803, None, 65, 2, 1632803),
         ("linkx/pokec.mat",),
         first="Takac and Zabovsky 2012",
@@ -60,7 +60,7 @@ _ENTRIES = (
     ),
     linkx(
         "Genius",
-        "genius",
+        "edge_list",
         Statistics(421961, None, 12, 2, 421961),
         ("linkx/genius.mat",),
         first="Lim and Benson 2021",

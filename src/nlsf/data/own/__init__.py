@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nlsf.data.dataset import Dataset, Metric, undirected
-from nlsf.data.own.arrays import node_dataset, open_mat, open_npz, unknown, weighted_edges
+from nlsf.data.dataset import Dataset, Metric
+from nlsf.data.own.arrays import given_splits, open_mat, open_npz
 from nlsf.data.own.csv_tables import open_csv
 from nlsf.data.readers import checks
 from nlsf.data.readers.tu import read_collection
@@ -67,9 +67,9 @@ def from_networkx(graph: Any, features: str = "x", label: str = "y", name: str =
     weights = [weight for _, _, weight in edges]
     weighted = bool(weights) and all(weight is not None for weight in weights)
     x = _node_vectors(graph, nodes, features, name)
-    y, classes = _node_labels(graph, nodes, label, name)
+    labels = _node_labels(graph, nodes, label, name)
     weight = np.array(weights) if weighted else None
-    return node_dataset(name, name, ends, x, y, classes, weight=weight)
+    return checks.network(name, name, ends, x, labels, weight=weight)
 
 
 def _counts_nodes(data: Data) -> bool:
@@ -79,41 +79,33 @@ def _counts_nodes(data: Data) -> bool:
 
 def _of_nodes(data: Data, name: str) -> Dataset:
     num_nodes = _num_nodes(data, name)
-    y, classes = unknown(num_nodes)
+    y, classes = checks.unknown(num_nodes)
     if data.y is not None:
         y, classes = checks.labels_or_targets(name, "y", _array(data.y, name, "y"), num_nodes)
     there = {mask: _array(data[mask], name, mask) for mask in _MASKS if mask in data}
-    weight = data.edge_weight
-    return node_dataset(
+    return checks.network(
         name,
         name,
         _ends(data, num_nodes, name),
         _features(data, num_nodes, name),
-        y,
-        classes,
-        weight=None if weight is None else _array(weight, name, "edge_weight"),
-        masks=there,
+        (y, classes),
+        weight=_weight(data, name),
+        given=given_splits(name, there, y),
     )
 
 
 def _of_graphs(graphs: Sequence[Data], name: str) -> Dataset:
-    kept, labels = [], []
+    made, labels = [], []
     for k, graph in enumerate(graphs):
         source = f"{name}, graph {k}"
         num_nodes = _num_nodes(graph, source)
-        start, end = _ends(graph, num_nodes, source)
-        x = _features(graph, num_nodes, source)
-        made = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
-        if graph.edge_weight is not None:
-            weight = _array(graph.edge_weight, source, "edge_weight")
-            ends = np.stack([start, end])
-            made.edge_index, made.edge_weight = weighted_edges(source, ends, weight, num_nodes)
-        kept.append(made)
+        ends, x = _ends(graph, num_nodes, source), _features(graph, num_nodes, source)
+        made.append(checks.graph_of(source, ends, x, num_nodes, _weight(graph, source)))
         labels.append(None if graph.y is None else _array(graph.y, source, "y").reshape(-1))
-    widths = {None if graph.x is None else graph.x.shape[1] for graph in kept}
+    widths = {None if graph.x is None else graph.x.shape[1] for graph in made}
     if len(widths) > 1:
         raise FormatError(f"{name}: the graphs have different numbers of features: {widths}.")
-    weighted = ["edge_weight" in graph for graph in kept]
+    weighted = ["edge_weight" in graph for graph in made]
     if any(weighted) and not all(weighted):
         raise FormatError(
             f"{name}: graph {weighted.index(False)} has no 'edge_weight', others have: give all "
@@ -121,7 +113,7 @@ def _of_graphs(graphs: Sequence[Data], name: str) -> Dataset:
         )
     y, classes = _graph_labels(labels, name)
     metric: Metric = "rmse" if y.is_floating_point() else "accuracy"
-    return Dataset(name, "graph", tuple(kept), y, classes, metric=metric)
+    return Dataset(name, "graph", tuple(made), y, classes, metric=metric)
 
 
 def _graph_labels(
@@ -129,7 +121,7 @@ def _graph_labels(
 ) -> tuple[Tensor, tuple[str, ...]]:
     known = [label for label in labels if label is not None]
     if not known:
-        return unknown(len(labels))
+        return checks.unknown(len(labels))
     if len(known) != len(labels) or len({label.shape for label in known}) != 1:
         raise FormatError(f"{name}: each graph needs one 'y', of the same shape.")
     together = np.stack(known)
@@ -169,6 +161,11 @@ def _features(data: Data, num_nodes: int, source: str) -> Tensor | None:
     return checks.features(source, "x", _array(data.x, source, "x"), num_nodes)
 
 
+def _weight(data: Data, source: str) -> NDArray[Any] | None:
+    weight = data.edge_weight
+    return None if weight is None else _array(weight, source, "edge_weight")
+
+
 def _array(value: Any, source: str, field: str) -> NDArray[Any]:
     if not isinstance(value, Tensor):
         value = torch.as_tensor(value) if isinstance(value, int | float | list) else value
@@ -204,7 +201,7 @@ def _node_labels(
     values = [graph.nodes[node].get(attribute) for node in nodes]
     known = [value for value in values if value is not None]
     if not known:
-        return unknown(len(nodes))
+        return checks.unknown(len(nodes))
     if all(isinstance(value, str) for value in known):
         filled: list[Any] = ["" if value is None else value for value in values]
     elif all(isinstance(value, bool | int | np.integer) for value in known):

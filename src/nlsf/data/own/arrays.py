@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
-from nlsf.data.dataset import Dataset, undirected, undirected_weighted
+from nlsf.data.dataset import Dataset, Split
 from nlsf.data.readers import checks
 from nlsf.data.readers.heterophilous import adjacency, read_network
 from nlsf.data.readers.mat import read_mat
 from nlsf.data.readers.raw_files import need, read_npz
-from nlsf.errors import FormatError, GraphError
+from nlsf.errors import FormatError
 
 _MASKS = tuple(tuple(f"{part}_{word}" for part in checks.PARTS) for word in ("masks", "mask"))
 # More than any list of edges that fits the memory has.
@@ -48,11 +46,17 @@ def open_npz(path: Path) -> Dataset:
     x = None if of_x is None else checks.features(source, of_x, arrays[of_x])
     num_nodes = _num_nodes(source, arrays, x, of_y, edges)
     ends = checks.pairs(source, edges, arrays[edges], num_nodes)
-    y, classes = unknown(num_nodes)
+    y, classes = checks.unknown(num_nodes)
     if of_y is not None:
         y, classes = checks.labels_or_targets(source, of_y, arrays[of_y], num_nodes)
-    return node_dataset(
-        source, path.stem, ends, x, y, classes, weight=arrays.get("edge_weight"), masks=arrays
+    return checks.network(
+        source,
+        path.stem,
+        ends,
+        x,
+        (y, classes),
+        weight=arrays.get("edge_weight"),
+        given=given_splits(source, arrays, y),
     )
 
 
@@ -74,60 +78,13 @@ def open_mat(path: Path) -> Dataset:
     start, end, num_nodes = adjacency(path, of_A, found[of_A])
     weight = _weights(found[of_A])
     x = None if of_x is None else checks.features(source, of_x, found[of_x], num_nodes)
-    y, classes = unknown(num_nodes)
+    y, classes = checks.unknown(num_nodes)
     if of_y is not None:
         y, classes = _mat_labels(source, of_y, np.asarray(found[of_y]), num_nodes)
     # MATLAB has no vectors: a mask has the shape (1, N) or (N, 1).
-    masks = {name: value for name, value in found.items() if name.endswith(("mask", "masks"))}
+    given = given_splits(source, found, y)
     ends = np.stack([start, end]).astype(np.int64)
-    return node_dataset(source, path.stem, ends, x, y, classes, weight=weight, masks=masks)
-
-
-def node_dataset(
-    source: str,
-    name: str,
-    ends: NDArray[Any],
-    x: Tensor | None,
-    y: Tensor,
-    classes: tuple[str, ...],
-    *,
-    weight: NDArray[Any] | None = None,
-    masks: Mapping[str, NDArray[Any]] | None = None,
-) -> Dataset:
-    """A node-level data set from checked parts.
-
-    Args:
-        source: the name of the file in messages.
-        name: of the data set.
-        ends: (2, E), within the nodes.
-        x: (N, F) or nothing.
-        y: (N,) or (N, T).
-        classes: their names.
-        weight: (E,), not yet checked.
-        masks: arrays by name, not yet checked; those not called ``train_mask`` or the like are
-            passed over.
-    """
-    num_nodes = y.shape[0]
-    graph = Data(x=x, num_nodes=num_nodes)
-    if weight is None:
-        graph.edge_index = undirected(ends[0], ends[1], num_nodes)
-    else:
-        graph.edge_index, graph.edge_weight = weighted_edges(source, ends, weight, num_nodes)
-    given = _given(source, masks or {}, y)
-    return Dataset(
-        name=name,
-        level="node",
-        graphs=(graph,),
-        y=y,
-        classes=classes,
-        metric="rmse" if y.is_floating_point() else "accuracy",
-        given={"given": given} if given else {},
-    )
-
-
-def unknown(num_examples: int) -> tuple[Tensor, tuple[str, ...]]:
-    """Labels (n,) of which none is known, of no classes."""
-    return torch.full((num_examples,), -1, dtype=torch.int64), ()
+    return checks.network(source, path.stem, ends, x, (y, classes), weight=weight, given=given)
 
 
 def _one_of(path: Path, found: Mapping[str, Any], *names: str) -> str:
@@ -173,41 +130,6 @@ def _weights(A: Any) -> NDArray[Any] | None:
     return None if (values == 1).all() else values
 
 
-def weighted_edges(
-    source: str, ends: NDArray[Any], weight: NDArray[Any], num_nodes: int
-) -> tuple[Tensor, Tensor]:
-    """Edges (2, E') and weights (E',) of an undirected graph.
-
-    Args:
-        source: for messages.
-        ends: (2, E), as in `undirected`.
-        weight: (E,), not yet checked.
-        num_nodes: N.
-
-    Raises:
-        FormatError: weights that are not positive numbers, one an edge; names the first.
-    """
-    weight = weight.reshape(-1) if weight.ndim == 2 and 1 in weight.shape else weight
-    if weight.shape != (ends.shape[1],) or weight.dtype.kind not in "biuf":
-        raise FormatError(
-            f"{source}: the weights have the shape {weight.shape} and the type {weight.dtype}; "
-            f"expected one number for each of the {ends.shape[1]} edges."
-        )
-    with np.errstate(over="ignore", under="ignore"):
-        kept = weight.astype(np.float32)
-    bad = ~(np.isfinite(kept) & (kept > 0))
-    if bad.any():
-        edge = int(bad.argmax())
-        raise FormatError(
-            f"{source}: the weight of edge {edge} is {weight[edge]}; weights must be positive and "
-            "finite in 32 bits."
-        )
-    try:
-        return undirected_weighted(ends[0], ends[1], weight, num_nodes)
-    except GraphError as error:
-        raise FormatError(f"{source}: {error}; an undirected edge has one.") from error
-
-
 def _mat_labels(
     source: str, field: str, array: NDArray[Any], num_nodes: int
 ) -> tuple[Tensor, tuple[str, ...]]:
@@ -219,7 +141,10 @@ def _mat_labels(
     return checks.labels_or_targets(source, field, array, num_nodes)
 
 
-def _given(source: str, arrays: Mapping[str, NDArray[Any]], y: Tensor) -> tuple[Any, ...]:
+def given_splits(
+    source: str, arrays: Mapping[str, NDArray[Any]], y: Tensor
+) -> dict[str, tuple[Split, ...]]:
+    """The splits ``"given"`` of arrays called ``train_mask`` or the like, if there are any."""
     for names in _MASKS:
         there = [name for name in names if name in arrays]
         if there and len(there) < len(names):
@@ -227,5 +152,5 @@ def _given(source: str, arrays: Mapping[str, NDArray[Any]], y: Tensor) -> tuple[
             raise FormatError(f"{source} has {there[0]!r}, but no {missing!r}.")
         if there:
             masks = {name: arrays[name] for name in names}
-            return checks.splits(source, masks, y, "given")
-    return ()
+            return {"given": checks.splits(source, masks, y, "given")}
+    return {}

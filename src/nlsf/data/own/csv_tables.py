@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nlsf.data.dataset import Dataset
-from nlsf.data.own.arrays import node_dataset, unknown
+from nlsf.data.own.arrays import given_splits
 from nlsf.data.readers import checks
 from nlsf.data.readers.raw_files import existing
 from nlsf.errors import DataError, FormatError
@@ -50,8 +50,8 @@ def open_csv(path: Path, *, features: Path | None = None) -> Dataset:
     if nodes.columns:
         x = torch.from_numpy(np.array(nodes.values, dtype=np.float32))
     y, classes = _labels(nodes)
-    masks = _masks(nodes)
-    return node_dataset(source, name, ends, x, y, classes, weight=weight, masks=masks)
+    given = given_splits(source, _masks(nodes), y)
+    return checks.network(source, name, ends, x, (y, classes), weight=weight, given=given)
 
 
 @dataclass
@@ -195,7 +195,7 @@ def _positive(where: str, text: str) -> float:
 def _labels(nodes: _Nodes) -> tuple[Tensor, tuple[str, ...]]:
     count = len(nodes.ids)
     if nodes.label is None:
-        return unknown(count)
+        return checks.unknown(count)
     known = [text for text in nodes.labels if text]
     whole = all(_is_number(text, int) for text in known)
     if nodes.label.lower() == "target" or (

@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch_geometric.data import Data
 
-from nlsf.data.dataset import Split, sparse_csr
-from nlsf.errors import FormatError
+from nlsf.data.dataset import Dataset, Metric, Split, sparse_csr, undirected, undirected_weighted
+from nlsf.errors import FormatError, GraphError
 
 PARTS = ("train", "val", "test")
 
@@ -157,6 +158,86 @@ def labels_or_targets(
     if array.dtype.kind == "f":
         return targets(source, field, array, num_examples), ()
     return classes(source, field, array, num_examples)
+
+
+def unknown(num_examples: int) -> tuple[Tensor, tuple[str, ...]]:
+    """Labels (n,) of which none is known, of no classes."""
+    return torch.full((num_examples,), -1, dtype=torch.int64), ()
+
+
+def network(
+    source: str,
+    name: str,
+    ends: NDArray[Any],
+    x: Tensor | None,
+    labels: tuple[Tensor, tuple[str, ...]],
+    *,
+    weight: NDArray[Any] | None = None,
+    metric: Metric = "accuracy",
+    given: Mapping[str, tuple[Split, ...]] | None = None,
+) -> Dataset:
+    """One graph with labelled nodes.
+
+    Args:
+        source: the file.
+        name: of the data set.
+        ends: (2, E), from `pairs`.
+        x: (N, F), from `features`, or nothing.
+        labels: labels or targets of the N nodes, with the names of the classes.
+        weight: (E,), not yet checked.
+        metric: for classes; a regression has ``"rmse"``.
+        given: splits.
+    """
+    y, class_names = labels
+    graph = graph_of(source, ends, x, len(y), weight)
+    metric = "rmse" if y.is_floating_point() else metric
+    return Dataset(name, "node", (graph,), y, class_names, metric=metric, given=given or {})
+
+
+def graph_of(
+    source: str,
+    ends: NDArray[Any],
+    x: Tensor | None,
+    num_nodes: int,
+    weight: NDArray[Any] | None = None,
+) -> Data:
+    """An undirected graph.
+
+    Args:
+        source: for messages.
+        ends: (2, E), as in `undirected`.
+        x: (N, F) or nothing.
+        num_nodes: N.
+        weight: (E,), not yet checked.
+
+    Raises:
+        FormatError: weights that are not positive numbers, one an edge; names the first.
+    """
+    graph = Data(x=x, num_nodes=num_nodes)
+    if weight is None:
+        graph.edge_index = undirected(ends[0], ends[1], num_nodes)
+        return graph
+    weight = weight.reshape(-1) if weight.ndim == 2 and 1 in weight.shape else weight
+    if weight.shape != (ends.shape[1],) or weight.dtype.kind not in "biuf":
+        raise FormatError(
+            f"{source}: the weights have the shape {weight.shape} and the type {weight.dtype}; "
+            f"expected one number for each of the {ends.shape[1]} edges."
+        )
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = weight.astype(np.float32)
+    bad = ~(np.isfinite(rounded) & (rounded > 0))
+    if bad.any():
+        edge = int(bad.argmax())
+        raise FormatError(
+            f"{source}: the weight of edge {edge} is {weight[edge]}; weights must be positive and "
+            "finite in 32 bits."
+        )
+    try:
+        found = undirected_weighted(ends[0], ends[1], weight, num_nodes)
+    except GraphError as error:
+        raise FormatError(f"{source}: {error}; an undirected edge has one.") from error
+    graph.edge_index, graph.edge_weight = found
+    return graph
 
 
 def splits(

@@ -11,16 +11,15 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
-from torch_geometric.data import Data
 
-from nlsf.data.dataset import Dataset, Metric, sparse_csr, undirected
+from nlsf.data.dataset import Dataset, Metric, sparse_csr
 from nlsf.data.readers import checks
 from nlsf.data.readers.mat import read_mat
 from nlsf.data.readers.raw_files import ending, need, read_npz, table
@@ -53,70 +52,62 @@ def read(entry: Entry, paths: Sequence[Path], *, directed: bool = False) -> Data
     path = fitting[0]
     arrays = read_npz(path, _FIELDS)
     need(path, arrays, _FIELDS)
-    source = str(path)
-    x = checks.features(source, "node_features", arrays["node_features"])
-    num_nodes = x.shape[0]
-    y, classes = checks.classes(source, "node_labels", arrays["node_labels"], num_nodes)
-    start, end = checks.pairs(source, "edges", arrays["edges"], num_nodes)
-    graph = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
+    data = _network(
+        entry,
+        (path, "node_features", arrays["node_features"]),
+        (path, "node_labels", arrays["node_labels"]),
+        (path, "edges", arrays["edges"]),
+        masks={field: arrays[field] for field in _MASKS},
+    )
     if directed:
-        ones = np.ones(len(start), dtype=np.float32)
-        out = sparse.csr_array((ones, (start, end)), shape=(num_nodes, num_nodes))
+        graph = data.graphs[0]
+        start, end = checks.pairs(str(path), "edges", arrays["edges"], graph.num_nodes)
+        out = sparse.csr_array((np.ones(len(start)), (start, end)), shape=2 * (graph.num_nodes,))
         out.sum_duplicates()
         out.data[:] = 1.0
         graph.adj_out = sparse_csr(out)
-    masks = {field: arrays[field] for field in _MASKS}
-    return Dataset(
-        name=entry.name,
-        level="node",
-        graphs=(graph,),
-        y=y,
-        classes=classes,
-        metric=entry.metric,
-        given={"dense": checks.splits(source, masks, y, "dense")},
+    return data
+
+
+_Field: TypeAlias = tuple[Path, str, Any]
+"""A file, the name of an array in it, and the array."""
+
+
+def _network(
+    entry: Entry,
+    features: _Field,
+    labels: _Field,
+    edges: _Field,
+    masks: Mapping[str, NDArray[Any]] | None = None,
+) -> Dataset:
+    x = checks.features(str(features[0]), *features[1:])
+    y, classes = checks.classes(str(labels[0]), *labels[1:], len(x))
+    ends = checks.pairs(str(edges[0]), *edges[1:], len(x))
+    source = str(edges[0])
+    given = {"dense": checks.splits(source, masks, y, "dense")} if masks else {}
+    return checks.network(
+        source, entry.name, ends, x, (y, classes), metric=entry.metric, given=given
     )
 
 
-_EDGE_FIELDS = ("edge_index", "node_feat", "label")
+_EDGE_FIELDS = ("node_feat", "label", "edge_index")
 
 
 def read_edge_list(entry: Entry, paths: Sequence[Path]) -> Dataset:
-    """``edge_index`` (2, E), directed, ``node_feat`` (N, F) and ``label`` (1, N), -1 if not known.
+    """Genius and Pokec; an account's class is whether it is marked as gone, or the gender.
 
     The graph has both directions of every edge.
+
+    Args:
+        entry: names the data set.
+        paths: a ``.mat`` file with ``edge_index`` (2, E), directed, ``node_feat`` (N, F) and
+            ``label`` (1, N), -1 if not known.
     """
     path = ending(paths, ".mat")
     found = read_mat(path, _EDGE_FIELDS)
     need(path, found, _EDGE_FIELDS)
-    source = str(path)
-    x = checks.features(source, "node_feat", found["node_feat"])
-    num_nodes = x.shape[0]
-    y, classes = checks.classes(source, "label", np.asarray(found["label"]), num_nodes)
-    start, end = checks.pairs(source, "edge_index", np.asarray(found["edge_index"]), num_nodes)
-    graph = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
-    return Dataset(
-        name=entry.name, level="node", graphs=(graph,), y=y, classes=classes, metric=entry.metric
-    )
-
-
-def read_genius(entry: Entry, paths: Sequence[Path]) -> Dataset:
-    """The network; a user's class is whether the account is marked as gone.
-
-    Args:
-        entry: names the data set.
-        paths: ``genius.mat``, with ``edge_index`` (2, E), ``node_feat`` (N, 12), ``label`` (N, 1).
-    """
-    return read_edge_list(entry, paths)
-
-
-def read_pokec(entry: Entry, paths: Sequence[Path]) -> Dataset:
-    """The network; a user's class is the gender, -1 where it is not given.
-
-    Args:
-        entry: names the data set.
-        paths: ``pokec.mat``, with ``edge_index`` (2, E), ``node_feat`` (N, 65), ``label`` (1, N).
-    """
-    return read_edge_list(entry, paths)
+    features, labels, edges = ((path, field, found[field]) for field in _EDGE_FIELDS)
+    return _network(entry, features, labels, edges)
 
 
 _GENDER = 1
@@ -165,15 +156,8 @@ def read_network(path: Path, *, name: str, metric: Metric = "accuracy") -> Datas
             "or 2."
         )
     x = sparse_csr(_one_hot(path, np.delete(info, _GENDER, axis=1)))
-    graph = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
-    return Dataset(
-        name=name,
-        level="node",
-        graphs=(graph,),
-        y=torch.from_numpy(gender - 1),
-        classes=("1", "2"),
-        metric=metric,
-    )
+    labels = torch.from_numpy(gender - 1), ("1", "2")
+    return checks.network(str(path), name, np.stack([start, end]), x, labels, metric=metric)
 
 
 def adjacency(path: Path, field: str, A: Any) -> tuple[NDArray[Any], NDArray[Any], int]:
@@ -235,20 +219,10 @@ def read_twitch(entry: Entry, paths: Sequence[Path]) -> Dataset:
     spread = x.std(axis=0, ddof=1) if num_nodes > 1 else np.ones(x.shape[1])
     x = x / np.where(spread > 0, spread, 1.0)
     order = np.argsort(ids)
-    start, end = _edges(ending(paths, "_edges.csv"), num_nodes)
-    graph = Data(
-        x=torch.from_numpy(x[order].astype(np.float32)),
-        edge_index=undirected(start, end, num_nodes),
-        num_nodes=num_nodes,
-    )
-    return Dataset(
-        name=entry.name,
-        level="node",
-        graphs=(graph,),
-        y=torch.from_numpy(y[order]),
-        classes=("0", "1"),
-        metric=entry.metric,
-    )
+    ends = _edges(ending(paths, "_edges.csv"), num_nodes)
+    features = torch.from_numpy(x[order].astype(np.float32))
+    labels = torch.from_numpy(y[order]), ("0", "1")
+    return checks.network(str(path), entry.name, ends, features, labels, metric=entry.metric)
 
 
 class _Languages(dict[str, float]):
@@ -316,20 +290,20 @@ def _numbers(
     return found
 
 
-def _edges(path: Path, num_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _edges(path: Path, num_nodes: int) -> NDArray[np.int64]:
     header, _, body = path.read_bytes().partition(b"\n")
     if b"numeric_id" not in header:
         raise FormatError(f"{path}, line 1: expected the columns numeric_id_1, numeric_id_2.")
     # The line of the header stays, empty, so that messages count lines as editors do.
-    start, end = table(str(path), b"\n" + body, kind=int, columns=2).T
-    bad = (start < 0) | (end < 0) | (start >= num_nodes) | (end >= num_nodes)
+    ends = table(str(path), b"\n" + body, kind=int, columns=2).T
+    bad = ((ends < 0) | (ends >= num_nodes)).any(axis=0)
     if bad.any():
         line = int(bad.argmax()) + 2
         raise FormatError(
             f"{path}, line {line} names a node outside 0 to {num_nodes - 1}, the nodes of the "
             "table of features."
         )
-    return start, end
+    return ends
 
 
 def read_wiki(entry: Entry, paths: Sequence[Path]) -> Dataset:
@@ -340,17 +314,12 @@ def read_wiki(entry: Entry, paths: Sequence[Path]) -> Dataset:
         paths: ``wiki_features2M.pt`` (N, 600), ``wiki_edges2M.pt`` (E, 2) and ``wiki_views2M.pt``
             (N,), the class; in any order.
     """
-    of_features, of_edges, of_views = (
-        ending(paths, f"wiki_{kind}2M.pt") for kind in ("features", "edges", "views")
+    kinds = ("features", "views", "edges")
+    files = [ending(paths, f"wiki_{kind}2M.pt") for kind in kinds]
+    features, labels, edges = (
+        (path, kind, _tensor(path).numpy()) for path, kind in zip(files, kinds, strict=True)
     )
-    x = checks.features(str(of_features), "features", _tensor(of_features).numpy())
-    num_nodes = x.shape[0]
-    y, classes = checks.classes(str(of_views), "views", _tensor(of_views).numpy(), num_nodes)
-    start, end = checks.pairs(str(of_edges), "edges", _tensor(of_edges).numpy(), num_nodes)
-    graph = Data(x=x, edge_index=undirected(start, end, num_nodes), num_nodes=num_nodes)
-    return Dataset(
-        name=entry.name, level="node", graphs=(graph,), y=y, classes=classes, metric=entry.metric
-    )
+    return _network(entry, features, labels, edges)
 
 
 def _tensor(path: Path) -> Tensor:

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
-from torch_geometric.data import Data
 
-from nlsf.data.dataset import Dataset, Split, undirected
+from nlsf.data.dataset import Dataset, Split
+from nlsf.data.readers import checks
 from nlsf.data.readers.raw_files import ending, published
 
 if TYPE_CHECKING:
@@ -60,22 +60,16 @@ def read(entry: Entry, paths: Sequence[Path]) -> Dataset:
     x = _stacked(found["allx"], found["tx"], test)
     one_hot = _stacked(found["ally"], found["ty"], test)
     y = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), -1)
-    ends = found["graph"].values()
-    start = np.repeat(np.array(list(found["graph"])), [len(others) for others in ends])
-    end = np.concatenate([np.array(others, dtype=np.int64) for others in ends])
+    lists = found["graph"].values()
+    start = np.repeat(np.array(list(found["graph"])), [len(others) for others in lists])
+    end = np.concatenate([np.array(others, dtype=np.int64) for others in lists])
     num_train = len(found["y"])
     first = torch.arange(num_train + _NUM_VAL)
     split = Split(first[:num_train], first[num_train:], torch.from_numpy(test), "public")
-    graph = Data(x=torch.from_numpy(x), num_nodes=len(x))
-    graph.edge_index = undirected(start, end, len(x))
-    return Dataset(
-        name=entry.name,
-        level="node",
-        graphs=(graph,),
-        y=torch.from_numpy(y.astype(np.int64)),
-        classes=tuple(str(k) for k in range(one_hot.shape[1])),
-        metric=entry.metric,
-        given={"public": (split,)},
+    labels = torch.from_numpy(y), tuple(str(k) for k in range(one_hot.shape[1]))
+    ends, features = np.stack([start, end]), torch.from_numpy(x)
+    return checks.network(
+        entry.name, entry.name, ends, features, labels, given={"public": (split,)}
     )
 
 
