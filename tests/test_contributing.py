@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import cases
+from data.readers import test_all_readers
 from nlsf.data import catalogue
 from nlsf.data.catalogue import statistics
 from nlsf.errors import ConfigError
@@ -48,12 +49,11 @@ from nlsf.spectral.sparse_signal import SparseSignal
     "A new data set": """
 from collections.abc import Sequence
 from pathlib import Path
-import numpy as np
-import torch
-from torch_geometric.data import Data
 from nlsf.data.dataset import Dataset
-from nlsf.data.dataset import undirected
 from nlsf.data.catalogue.entry import Entry, Statistics
+from nlsf.data.catalogue.files import RemoteFile
+from nlsf.data.readers import checks
+from nlsf.data.readers.raw_files import ending, table
 """,
     "A new model": """
 from dataclasses import dataclass
@@ -72,12 +72,17 @@ class AveragedConfig:
 QUICK = {"training": {"epochs": 3}, "seeds": 2}
 
 
+def files_of(section):
+    (text,) = re.findall(rf"## {section}\n(.*?)(?:\n## |\Z)", TEXT, flags=re.DOTALL)
+    return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+
+
 @pytest.fixture
 def file(monkeypatch):
     """The code of a section as a module of this name."""
 
     def make(section, name):
-        (code,) = re.findall(rf"## {section}\n.*?```python\n(.*?)```", TEXT, flags=re.DOTALL)
+        code = "\n\n".join(files_of(section))
         module = types.ModuleType(name)
         monkeypatch.setitem(sys.modules, name, module)
         exec(compile(IMPORTS[section] + code, name, "exec"), module.__dict__)
@@ -144,16 +149,24 @@ def test_a_peer(file, monkeypatch, tmp_path):
 
 
 def test_a_data_set(file, monkeypatch, tmp_path):
-    entry = file("A new data set", "nlsf.data.readers.ladder").ENTRY
-    monkeypatch.setitem(catalogue._BY_KEY, "ladder", entry)
-    dataset = catalogue.load("Ladder")
-    assert statistics(dataset) == entry.statistics
-    assert catalogue.options(entry) == {"rungs": 40}
-    assert catalogue.load("ladder", rungs=10).num_examples == 20
-    pairs = dataset.graphs[0].edge_index
-    assert torch.equal(pairs.flip(0).unique(dim=1), pairs.unique(dim=1))
-    result = train("Ladder", QUICK, output=tmp_path / "run", cache=False)
-    assert [row["data"] for row in result.rows] == ["Ladder", "Ladder"]
+    module = file("A new data set", "nlsf.data.readers.sensors")
+    folder, entry = tmp_path / "sensors", module.ENTRY
+    folder.mkdir()
+    monkeypatch.setitem(test_all_readers.READERS, "sensors", module.sensors)
+    for law in (
+        test_all_readers.test_whole_files_are_a_valid_data_set_each_time,
+        test_all_readers.test_other_bytes_are_read_or_refused,
+        test_all_readers.test_a_file_that_is_not_there_is_named,
+        test_all_readers.test_arrays_of_another_kind_or_shape_are_read_or_refused,
+    ):
+        law("sensors", folder)
+    monkeypatch.setitem(catalogue._BY_KEY, "sensors", entry)
+    monkeypatch.setenv("NLSF_DATA", str(tmp_path))
+    assert statistics(catalogue.load("SENSORS")) == entry.statistics
+    assert catalogue.options(entry) == {"unit": 1.0}
+    assert catalogue.load("sensors", unit=10).y.max() == 9
+    result = train("Sensors", QUICK, output=tmp_path / "run", cache=False)
+    assert [row["data"] for row in result.rows] == ["Sensors", "Sensors"]
 
 
 def test_a_model(file, monkeypatch, tmp_path):
@@ -184,5 +197,5 @@ def test_a_model(file, monkeypatch, tmp_path):
 
 def test_each_is_short():
     for section in IMPORTS:
-        (code,) = re.findall(rf"## {section}\n.*?```python\n(.*?)```", TEXT, flags=re.DOTALL)
-        assert 8 <= len(code.splitlines()) <= 24, section
+        sizes = [len(code.splitlines()) for code in files_of(section)]
+        assert 8 <= max(sizes) <= 24, section
