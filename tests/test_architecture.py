@@ -232,7 +232,6 @@ def types_asked(path):
 
 # What is left of them, package by package: the list only gets shorter.
 ASK = {
-    "lab": "GraphNLSF Response",
     "nn": (
         "BatchProjector ColumnDecomposition PolynomialBatchProjector PolynomialProjector "
         "PreparedBands PreparedRows Projector"

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from nlsf.lab.commutant import commutant
-from nlsf.lab.commuting import CommutingSettings, random_shift, run
+from nlsf.lab.commuting import CommutingSettings, commutant, random_shift, run
 from nlsf.spectral import Spectrum, laplacian, partial_eigh, random_unitary, sample_shift
 from nlsf.testing.graphs import ring
 

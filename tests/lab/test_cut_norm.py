@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from nlsf.errors import ConfigError
-from nlsf.lab.cut_norm import CutNormSettings, run
-from nlsf.lab.cuts import cut_norm, cut_norm_bounds, leading
+from nlsf.lab.cut_norm import CutNormSettings, cut_norm, cut_norm_bounds, leading, run
 
 QUICK = {"nodes": (40,), "J": (4, 32)}
 

@@ -115,8 +115,8 @@ def spectrum(
         console.print(f"No picture: {error.name} is missing. pip install 'nlsf\\[plot]'")
     if page is not None or open_page:
         with console.status("Writing the page ..."):
+            from nlsf.report.page import write_page
             from nlsf.report.spectrum_page import spectrum_page
-            from nlsf.report.write import write_page
 
             shown = spectrum_page(dataset, spectra, family, graph=graph)
             place = write_page(shown, page or path.with_suffix(".html"), open=open_page)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,9 +12,19 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import ConfigError
-from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
+from nlsf.lab.study import (
+    Finding,
+    Floats,
+    Study,
+    at_least,
+    lines,
+    relative_error,
+    remarks,
+    seeded,
+    setting,
+)
 from nlsf.nn import NodeNLSF
-from nlsf.report.charts import BarChart, Chart, LineChart, Series
+from nlsf.report.charts import BarChart, Chart, LineChart
 from nlsf.spectral import (
     FunctionalShift,
     IndexBands,
@@ -59,8 +69,7 @@ class ActivationSettings:
 
 def nonlinear_filter(spectrum: Spectrum, seed: int) -> Map:
     """A `NodeNLSF` with a random response on all eigenspaces of the spectrum, in float64."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         bands = IndexBands(spectrum.num_eigenspaces)
         # Two waves leave most bands empty, where a small e would amplify the rounding.
         layer = NodeNLSF(1, 1, bands, start="random", eps=1e-2).double()
@@ -86,8 +95,8 @@ def run(settings: ActivationSettings, layer: Layer = nonlinear_filter) -> Findin
     moved = torch.roll(wave, settings.distance, dims=0)
     relu_wave = torch.relu(wave.real)
     errors = {
-        "S x = D x": _relative(printed(wave), moved),
-        "ReLU(D x) = D ReLU(x)": _relative(
+        "S x = D x": relative_error(printed(wave), moved),
+        "ReLU(D x) = D ReLU(x)": relative_error(
             torch.relu(moved.real), torch.roll(relu_wave, settings.distance, dims=0)
         ),
         "printed, real part alone": equivariance_error(lambda x: x.real, wave, printed),
@@ -119,8 +128,8 @@ def run(settings: ActivationSettings, layer: Layer = nonlinear_filter) -> Findin
         "mean_of_relu": float(amplitude[0]),
         "eigenspaces": circle.num_eigenspaces,
     }
-    lines_shown = (wave.real, torch.relu(real(wave.real)), real(relu_wave))
-    charts = [*_charts(settings, lines_shown, data), _remarks(n, circle.num_eigenspaces, errors)]
+    waves = [x[:, 0] for x in (wave.real, torch.relu(real(wave.real)), real(relu_wave))]
+    charts = [*_charts(settings, waves, data), _remarks(n, circle.num_eigenspaces, errors)]
     return Finding(data, charts, conclusion, holds)
 
 
@@ -198,23 +207,18 @@ def _sampled(ring: Spectrum, settings: ActivationSettings, layer: Layer) -> dict
     return {name: np.array(values) for name, values in errors.items()}
 
 
-def _relative(found: Tensor, expected: Tensor) -> float:
-    difference = torch.linalg.vector_norm(found - expected)
-    return float(difference / torch.linalg.vector_norm(expected))
-
-
 def _charts(
     settings: ActivationSettings,
-    lines: tuple[Tensor, Tensor, Tensor],
+    waves: Sequence[Tensor],
     data: Mapping[str, dict[str, Floats]],
 ) -> list[Chart]:
-    nodes = list(range(settings.num_nodes))
+    nodes, (x, cut_last, cut_first) = range(settings.num_nodes), waves
     shown = min(settings.num_nodes // 2 + 1, 41)
     sampled, amplitude = data["sampled"], np.asarray(data["relu_spectrum"])
     names = list(sampled)
     middle = [float(np.median(sampled[name])) for name in names]
     whiskers = [(float(sampled[name].min()), float(sampled[name].max())) for name in names]
-    kept = {settings.first // 2, settings.second // 2}
+    turns = sorted({settings.first // 2, settings.second // 2})
     return [
         LineChart(
             "The order of activation and shift matters",
@@ -224,15 +228,15 @@ def _charts(
             "node",
             "value",
             [
-                Series("ReLU(S x): move, then cut", nodes, lines[1][:, 0].tolist()),
-                Series("S ReLU(x): cut, then move", nodes, lines[2][:, 0].tolist()),
-                Series("x", nodes, lines[0][:, 0].tolist(), faint=True),
+                *lines(nodes, {"ReLU(S x): move, then cut": cut_last}),
+                *lines(nodes, {"S ReLU(x): cut, then move": cut_first}),
+                *lines(nodes, {"x": x}, faint=True),
             ],
         ),
         BarChart(
             "Cutting off creates new frequencies",
             "How much of each frequency is in ReLU(x). The signal x has only "
-            f"{' and '.join(str(k) for k in sorted(kept))} turns around the circle. The others, "
+            f"{' and '.join(map(str, turns))} turns around the circle. The others, "
             "the mean value (0 turns) among them, are new: S does not move them.",
             "turns around the circle",
             "amplitude",

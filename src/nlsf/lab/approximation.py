@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import torch
 from torch import Tensor
 
 from nlsf.data.generators import random_geometric
 from nlsf.errors import ConfigError
-from nlsf.lab.prescribed import with_coefficients
-from nlsf.lab.study import Finding, Study, at_least, remarks, setting
+from nlsf.lab.study import (
+    Finding,
+    Study,
+    at_least,
+    lines,
+    remarks,
+    seeded,
+    setting,
+    with_coefficients,
+)
 from nlsf.nn import GraphNLSF, NodeNLSF, Response
 from nlsf.nn.networks import GroupedMLP
-from nlsf.report.charts import Chart, LineChart, Series
+from nlsf.report.charts import Chart, LineChart
 from nlsf.spectral import (
     Projector,
     UniformBands,
@@ -142,8 +150,7 @@ def _graph_level(
     seed: int,
 ) -> float:
     """The error of a `GraphNLSF` on the second half of the graphs, fitted to the first."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         layer = GraphNLSF(
             1, 1, _BANDS, complement=False, hidden=width, activation=activation
         ).double()
@@ -164,8 +171,7 @@ def _node_level(
     P: Projector, x: Tensor, width: int, activation: str, settings: ApproximationSettings
 ) -> float:
     """The error of a `NodeNLSF` on the second half of the signals of one graph."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         layer = NodeNLSF(
             1,
             1,
@@ -182,8 +188,7 @@ def _node_level(
     )
     c = analyze(many, P)[..., 0]
     # The response adds to the all-pass filter, which gives every band the coefficient 1.
-    assert isinstance(layer.response, Response)
-    _fit(layer.response.network, c, _node_target(c) - 1)
+    _fit(cast("Response", layer.response).network, c, _node_target(c) - 1)
     with torch.no_grad():
         found = layer(x, spectrum=P)
     wanted = _node_target(analyze(x, P)[..., 0])
@@ -228,8 +233,7 @@ def _metric(graphs: list[Projector], points: list[Tensor]) -> dict[str, float]:
 def _silent_band(P: Projector, x: Tensor, settings: ApproximationSettings) -> float:
     """What any filter makes of a band in which the signal is zero: the largest coefficient."""
     silenced = x - P.project(x, 1)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         layer = NodeNLSF(1, 1, _BANDS, complement=False, start="random", eps=1e-3).double()
     with torch.no_grad():
         return float(analyze(layer(silenced, spectrum=P), P)[:, 1].max())
@@ -249,7 +253,7 @@ def _chart(settings: ApproximationSettings, errors: Mapping[str, list[float]]) -
         "the coefficients do not have: no width helps.",
         "width of the network",
         "relative error",
-        [Series(name, list(settings.widths), errors[key]) for key, name in names.items()],
+        lines(settings.widths, {name: errors[key] for key, name in names.items()}),
         log_x=True,
         log_y=True,
     )

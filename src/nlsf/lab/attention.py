@@ -10,20 +10,10 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import ConfigError
-from nlsf.lab.reading import (
-    RATE,
-    Operators,
-    draw,
-    fit_branches,
-    make_model,
-    outputs_of,
-    relative_error,
-    squares,
-    train,
-)
-from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
-from nlsf.nn import LaplacianAttention
-from nlsf.report.charts import Chart, DataTable, LineChart, Series
+from nlsf.lab.spaces import RATE, Operators, WaveReader, share_of_spread, squares, train
+from nlsf.lab.study import Finding, Floats, Study, at_least, lines, remarks, setting
+from nlsf.report.charts import Chart, DataTable, LineChart
+from nlsf.report.numbers import percent
 
 _FALL = 0.05
 """A fall of alpha by less is not counted; it varies so much between repetitions."""
@@ -86,11 +76,11 @@ def run(settings: AttentionSettings, operators: Operators = (None, "sym")) -> Fi
         and (both < np.minimum(first, second)).all()
     )
     low, high = settings.uneven[0], settings.uneven[-1]
+    alone = [f"{percent(first[i], 0)} and {percent(second[i], 0)}" for i in (0, -1)]
     conclusion = (
         f"Alpha, the weight of index on L, is {alpha[0]:.2f} for s = {low:g} and {alpha[-1]:.2f} "
-        f"for s = {high:g}, where the errors of L and N alone are {_percent(first[0])} and "
-        f"{_percent(second[0])}, then {_percent(first[-1])} and {_percent(second[-1])}; together "
-        f"they have {_percent(both[0])} and {_percent(both[-1])}."
+        f"for s = {high:g}, where the errors of L and N alone are {alone[0]}, then {alone[1]}; "
+        f"together they have {percent(both[0], 0)} and {percent(both[-1], 0)}."
     )
     data = {"uneven": np.array(settings.uneven), **measured}
     return Finding(data, _charts(settings, mean, measured), conclusion, holds)
@@ -107,63 +97,62 @@ def _repetition(
     settings: AttentionSettings, s: float, seed: int, operators: Operators
 ) -> dict[str, float]:
     random = np.random.default_rng([seed, round(1000 * s)])
-    model = make_model(seed, operators)
+    reader = WaveReader.of(seed, operators)
     sizes = (settings.smallest, settings.largest)
-    fitted, held, test = (
-        draw(model, operators, s, settings.graphs, sizes, random, settings.signals)
-        for _ in range(3)
+    # Graphs to fit the branches, others to fit the scores, and those of the measurement.
+    fitted, scored, test = (
+        reader.draw(s, settings.graphs, sizes, random, settings.signals) for _ in range(3)
     )
-    fit_branches(model, fitted, settings.steps)
+    reader.fit_branches(fitted, settings.steps)
+    scores = reader.attention.scores
     with torch.no_grad():
-        fixed = outputs_of(model, held)
+        fixed = reader.outputs(scored)
     train(
-        [model.scores],
-        lambda: squares(_sum(model, fixed), held[1]),
+        [scores],
+        lambda: squares(_sum(reader, fixed), scored[1]),
         settings.steps,
         rate=5 * RATE,
     )
     with torch.no_grad():
-        outputs = outputs_of(model, test)
-        together = _sum(model, outputs)
-        alpha, closed = float(model.scores.softmax(-1)[0]), best_alpha(*fixed, held[1])
+        outputs = reader.outputs(test)
+        together = _sum(reader, outputs)
+        alpha, closed = float(scores.softmax(-1)[0]), best_alpha(*fixed, scored[1])
 
-    joint = make_model(seed, operators)
+    joint = WaveReader.of(seed, operators)
     train(
-        list(joint.parameters()),
-        lambda: squares(_sum(joint, outputs_of(joint, fitted)), fitted[1]),
+        list(joint.attention.parameters()),
+        lambda: squares(_sum(joint, joint.outputs(fitted)), fitted[1]),
         settings.steps,
     )
     with torch.no_grad():
-        jointly = _sum(joint, outputs_of(joint, test))
+        jointly = _sum(joint, joint.outputs(test))
     return {
         "alpha": alpha,
         "best_alpha": closed,
-        "joint_alpha": float(joint.scores.detach().softmax(-1)[0]),
-        "first": relative_error(outputs[0], test[1]),
-        "second": relative_error(outputs[1], test[1]),
-        "both": relative_error(together, test[1]),
-        "joint": relative_error(jointly, test[1]),
+        "joint_alpha": float(joint.attention.scores.detach().softmax(-1)[0]),
+        "first": share_of_spread(outputs[0], test[1]),
+        "second": share_of_spread(outputs[1], test[1]),
+        "both": share_of_spread(together, test[1]),
+        "joint": share_of_spread(jointly, test[1]),
     }
 
 
-def _sum(model: LaplacianAttention, outputs: Sequence[Tensor]) -> Tensor:
+def _sum(reader: WaveReader, outputs: Sequence[Tensor]) -> Tensor:
     """Both halves of the attention's output, added: no layer after it can undo alpha."""
-    joined = model.combine(model.weights([]), outputs)
+    attention = reader.attention
+    joined = attention.combine(attention.weights([]), outputs)
     half = joined.shape[-1] // 2
     return joined[..., :half] + joined[..., half:]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
 
 
 def _charts(
     settings: AttentionSettings, mean: Mapping[str, Floats], measured: Mapping[str, Floats]
 ) -> list[Chart]:
-    s = list(settings.uneven)
+    s = settings.uneven
     every = [value for value in s for _ in range(settings.repeats)]
     spread = mean["joint_alpha"]
     columns = ("first", "second", "both", "joint")
+    errors = ("Error L", "Error N", "Error of both", "Error, all at once")
     return [
         LineChart(
             "The weight of the branch of L",
@@ -174,9 +163,9 @@ def _charts(
             "non-uniformity s",
             "alpha",
             [
-                Series("alpha, mean", s, mean["alpha"].tolist()),
-                Series("each repetition", every, measured["alpha"].ravel().tolist(), points=True),
-                Series("all trained at once", s, spread.tolist(), faint=True),
+                *lines(s, {"alpha, mean": mean["alpha"]}),
+                *lines(every, {"each repetition": measured["alpha"].ravel()}, points=True),
+                *lines(s, {"all trained at once": spread}, faint=True),
             ],
         ),
         LineChart(
@@ -186,31 +175,25 @@ def _charts(
             "the harder; the two branches change places.",
             "non-uniformity s",
             "relative error",
-            [
-                Series("index on L", s, mean["first"].tolist()),
-                Series("value on N", s, mean["second"].tolist()),
-                Series("weighted by alpha", s, mean["both"].tolist()),
-            ],
+            lines(
+                s,
+                {
+                    "index on L": mean["first"],
+                    "value on N": mean["second"],
+                    "weighted by alpha": mean["both"],
+                },
+            ),
         ),
         DataTable(
             "All numbers",
             "Means over the repetitions. Alpha in closed form is the one of least squares on the "
             "graphs on which the scores were learned.",
-            [
-                "s",
-                "Alpha",
-                "In closed form",
-                "All at once",
-                "Error L",
-                "Error N",
-                "Error of both",
-                "Error, all at once",
-            ],
+            ["s", "Alpha", "In closed form", "All at once", *errors],
             [
                 [
                     f"{s[i]:g}",
                     *(f"{mean[k][i]:.2f}" for k in ("alpha", "best_alpha", "joint_alpha")),
-                    *(_percent(mean[k][i]) for k in columns),
+                    *(percent(mean[k][i], 0) for k in columns),
                 ]
                 for i in range(len(s))
             ],

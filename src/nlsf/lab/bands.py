@@ -14,8 +14,8 @@ from torch import Tensor
 from nlsf.data import load
 from nlsf.data.dataset import Dataset
 from nlsf.errors import ConfigError
-from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
-from nlsf.report.charts import BarChart, Chart, DataTable, LineChart, Region, Series
+from nlsf.lab.study import Finding, Floats, Study, at_least, fitted_power, lines, remarks, setting
+from nlsf.report.charts import BarChart, Chart, DataTable, LineChart, Region
 from nlsf.report.numbers import evenly_chosen
 from nlsf.spectral import (
     AffineGeometricBands,
@@ -85,7 +85,7 @@ def run(settings: BandSettings, affine: Affine = affine_geometric) -> Finding:
     )
     steps = np.array(_RATES) - 1
     near = steps <= 0.05
-    slope = float(np.polyfit(np.log(steps[near]), np.log(distance[near]), 1)[0])
+    slope = fitted_power(steps[near], distance[near])
     j = np.arange(S + 1)
     predicted = steps * (j * (S - j)).max() / (2 * S)
     sets = {name: _measure(name, settings, families) for name in settings.data}
@@ -172,9 +172,8 @@ def _charts(
     settings: BandSettings, families: Mapping[str, EdgeBands], data: Mapping[str, Any]
 ) -> list[Chart]:
     name, shown = next(iter(data["sets"].items()))
-    kept = evenly_chosen(len(shown["values"]))
-    values = shown["values"][kept].tolist()
-    rank = ((kept + 1) / len(shown["values"])).tolist()
+    count = len(shown["values"])
+    some, rank = evenly_chosen(count), np.arange(1, count + 1) / count
     charts: list[Chart] = []
     for family, bands in families.items():
         edges = bands.edges(float(shown["values"][-1])).tolist()
@@ -187,10 +186,10 @@ def _charts(
                 "band, the band has something to filter.",
                 "frequency (eigenvalue of the normalised Laplacian)",
                 "share up to here",
-                [
-                    Series("eigenvalues", values, rank),
-                    Series("energy", values, shown["cumulative"][kept].tolist()),
-                ],
+                lines(
+                    shown["values"][some],
+                    {"eigenvalues": rank[some], "energy": shown["cumulative"][some]},
+                ),
                 regions=regions,
             )
         )
@@ -213,7 +212,7 @@ def _charts(
 
 
 def _limit(settings: BandSettings, data: Mapping[str, Any]) -> Chart:
-    steps = (data["rates"] - 1).tolist()
+    steps = data["rates"] - 1
     return LineChart(
         "From geometric to uniform",
         "How far the edges a r^j - b are from the uniform ones, as a share of the spectrum. As r "
@@ -221,8 +220,8 @@ def _limit(settings: BandSettings, data: Mapping[str, Any]) -> Chart:
         "r - 1",
         "largest distance of an edge",
         [
-            Series("measured", steps, data["distance_to_uniform"].tolist(), points=True),
-            Series("first order", steps, data["predicted_distance"].tolist(), faint=True),
+            *lines(steps, {"measured": data["distance_to_uniform"]}, points=True),
+            *lines(steps, {"first order": data["predicted_distance"]}, faint=True),
         ],
         log_x=True,
         log_y=True,

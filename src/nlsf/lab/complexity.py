@@ -12,9 +12,9 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from nlsf.errors import ConfigError
-from nlsf.lab.study import Finding, Floats, Study, remarks, setting
+from nlsf.lab.study import Finding, Floats, Study, fitted_power, lines, remarks, setting
 from nlsf.nn import NodeNLSF
-from nlsf.report.charts import Chart, DataTable, LineChart, Series
+from nlsf.report.charts import Chart, DataTable, LineChart
 from nlsf.spectral import IndexBands, Projector, Spectrum
 
 Count: TypeAlias = Callable[[int, int, int], tuple[int, int]]
@@ -99,14 +99,7 @@ def run(settings: ComplexitySettings, count: Count = count_diagonal) -> Finding:
 
 
 def _counted(n: int, j: int, d: int, response: str, hidden: int) -> tuple[int, int]:
-    layer = NodeNLSF(
-        d,
-        d,
-        IndexBands(j),
-        response=response,
-        sharing="mixing",
-        hidden=hidden,
-    )
+    layer = NodeNLSF(d, d, IndexBands(j), response=response, sharing="mixing", hidden=hidden)
     projector = Projector(_path_spectrum(n, j), layer.bands)
     # Not a constant: where the bands hold all energy, the rest is computed, not inferred.
     x = torch.randn(n, d, generator=torch.Generator().manual_seed(0))
@@ -158,10 +151,8 @@ def _sweep(count: Count, axis: str, values: Sequence[int], middle: Mapping[str, 
 
 def _powers(axis: str, values: Sequence[int], counts: Floats) -> tuple[float, float]:
     """The exponents that fit the two counts."""
-    x = np.log(np.array(values, dtype=np.float64))
-    of_network = np.log(np.array(values) + 1.0) if axis == "J" else x
-    first = np.polyfit(x, np.log(counts[:, 0]), 1)[0]
-    return float(first), float(np.polyfit(of_network, np.log(counts[:, 1]), 1)[0])
+    bands = np.array(values) + 1.0 if axis == "J" else values
+    return fitted_power(values, counts[:, 0]), fitted_power(bands, counts[:, 1])
 
 
 def _product(powers: Mapping[str, tuple[float, float]], which: int) -> str:
@@ -174,10 +165,10 @@ def _charts(
     tried: Mapping[str, Sequence[int]], counts: Mapping[str, Floats], middle: Mapping[str, int]
 ) -> list[Chart]:
     words = {"N": "number of nodes N", "J": "number of eigenspaces J", "d": "channels d"}
+    parts = ("analysis and synthesis", "network in the spectral domain")
     charts: list[Chart] = []
     for axis in _AXES:
         others = " and ".join(f"{k} = {v:,}" for k, v in middle.items() if k != axis)
-        values = list(tried[axis])
         charts.append(
             LineChart(
                 f"Operations against the {words[axis]}",
@@ -186,10 +177,7 @@ def _charts(
                 "twice as steep means four times; a level line does not depend on it.",
                 words[axis],
                 "operations",
-                [
-                    Series("analysis and synthesis", values, counts[axis][:, 0].tolist()),
-                    Series("network in the spectral domain", values, counts[axis][:, 1].tolist()),
-                ],
+                lines(tried[axis], dict(zip(parts, counts[axis].T, strict=True))),
                 log_x=True,
                 log_y=True,
             )

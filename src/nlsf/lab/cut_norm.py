@@ -12,14 +12,14 @@ import numpy as np
 from nlsf.data import load
 from nlsf.data.generators import block_model, preferential_attachment, random_geometric
 from nlsf.errors import ConfigError
-from nlsf.lab.cuts import cut_norm, cut_norm_bounds, leading
-from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
-from nlsf.report.charts import Chart, DataTable, LineChart, Series
+from nlsf.lab.study import Finding, Floats, Study, at_least, lines, remarks, setting
+from nlsf.report.charts import Chart, DataTable, LineChart
 from nlsf.spectral import adjacency, laplacian
 
 Approximate: TypeAlias = Callable[[Floats, int], Floats]
 
 _LARGEST = 1000
+_RESTARTS = 12
 _SMALLEST = 12
 """Nodes of the graphs whose cut norm is computed exactly, over all 4,096 sets."""
 
@@ -40,6 +40,51 @@ class CutNormSettings:
         at_least(max(self.J) + 1, nodes=min(self.nodes, default=0))
         if any(j % r for j in self.J for r in self.R):
             raise ConfigError("R must divide J: every number of R every number of J.")
+
+
+def leading(M: Floats, m: int) -> Floats:
+    """The sum of the m eigenvectors of the largest magnitude: the best approximation of rank m."""
+    values, vectors = np.linalg.eigh(M)
+    largest = np.argsort(-np.abs(values), kind="stable")[:m]
+    found: Floats = (vectors[:, largest] * values[largest]) @ vectors[:, largest].T
+    return found
+
+
+def cut_norm(M: Floats) -> float:
+    r"""The cut norm, exactly: :math:`N^{-2} \max_{S, T} |\sum_{i \in S, j \in T} m_{ij}|`.
+
+    For a set S the best T takes all columns whose sum over S has the same sign. All sets S are
+    tried, so N should be at most 16 or so.
+    """
+    n = len(M)
+    sets = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    sums = sets @ M
+    positive, negative = np.maximum(sums, 0).sum(1), np.maximum(-sums, 0).sum(1)
+    return float(max(positive.max(), negative.max())) / n**2
+
+
+def cut_norm_bounds(M: Floats, seed: int = 0) -> tuple[float, float]:
+    r"""A lower and an upper bound of the cut norm, for any N.
+
+    The lower one is the value at sets S and T that improve each other in turn, from several random
+    starts. The upper one is :math:`\|M\|_2 / N`, because indicators have norms up to
+    :math:`\sqrt N`.
+    """
+    n = len(M)
+    random = np.random.default_rng(seed)
+    best = 0.0
+    for sign in (1, -1):
+        for start in (random.random((_RESTARTS, n)) < 0.5).astype(np.float64):
+            S, value = start, -1.0
+            while True:
+                T = (sign * (S @ M) > 0).astype(np.float64)
+                S = (sign * (M @ T) > 0).astype(np.float64)
+                reached = float(sign * (S @ M @ T))
+                if reached <= value + 1e-12:
+                    break
+                value = reached
+            best = max(best, value)
+    return best / n**2, float(np.abs(np.linalg.eigvalsh(M)).max()) / n
 
 
 def run(settings: CutNormSettings, approximate: Approximate = leading) -> Finding:
@@ -196,7 +241,6 @@ def _curve(settings: CutNormSettings, approximate: Approximate) -> dict[str, Flo
 def _charts(
     cases: Sequence[Mapping[str, Any]], growth: Mapping[str, Floats], curve: Mapping[str, Floats]
 ) -> list[Chart]:
-    m, sizes = curve["m"].tolist(), growth["N"].tolist()
     rows = [
         [
             c["matrix"],
@@ -219,10 +263,15 @@ def _charts(
             "number m of eigenvectors",
             "cut norm of M - C",
             [
-                Series("upper bound, measured", m, curve["upper"].tolist()),
-                Series("lower bound, measured", m, curve["lower"].tolist()),
-                Series("the theorem", m, curve["theorem"].tolist()),
-                Series("1 / sqrt(m + 1)", m, curve["direct"].tolist(), faint=True),
+                *lines(
+                    curve["m"],
+                    {
+                        "upper bound, measured": curve["upper"],
+                        "lower bound, measured": curve["lower"],
+                        "the theorem": curve["theorem"],
+                    },
+                ),
+                *lines(curve["m"], {"1 / sqrt(m + 1)": curve["direct"]}, faint=True),
             ],
             log_y=True,
         ),
@@ -233,12 +282,15 @@ def _charts(
             "random graph cannot be compressed. The spectral norm grows.",
             "nodes N",
             "error",
-            [
-                Series("cut norm, upper bound", sizes, growth["upper"].tolist()),
-                Series("cut norm, lower bound", sizes, growth["lower"].tolist()),
-                Series("Frobenius, relative", sizes, growth["frobenius"].tolist()),
-                Series("spectral", sizes, growth["spectral"].tolist()),
-            ],
+            lines(
+                growth["N"],
+                {
+                    "cut norm, upper bound": growth["upper"],
+                    "cut norm, lower bound": growth["lower"],
+                    "Frobenius, relative": growth["frobenius"],
+                    "spectral": growth["spectral"],
+                },
+            ),
             log_x=True,
             log_y=True,
         ),

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nlsf.data.generators import block_model, random_geometric, torus
 from nlsf.errors import ConfigError
-from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
+from nlsf.lab.study import Finding, Floats, Study, at_least, lines, remarks, setting
 from nlsf.report.charts import Chart, LineChart, Series
 from nlsf.spectral import (
     Bands,
@@ -103,11 +103,7 @@ def run(settings: InverseSettings, synthesis: Synthesis = diagonal_synthesis) ->
 def _cases(settings: InverseSettings) -> list[tuple[Projector, Tensor]]:
     n, seed = settings.num_nodes, settings.seed
     side = round(n**0.5)
-    graphs = [
-        random_geometric(n, seed=seed),
-        block_model(n, 3, seed=seed),
-        torus(side, side),
-    ]
+    graphs = [random_geometric(n, seed=seed), block_model(n, 3, seed=seed), torus(side, side)]
     families: Sequence[Bands] = [DyadicBands(S=5), UniformBands(S=6), IndexBands(4)]
     generator = torch.Generator().manual_seed(seed)
     cases = []
@@ -218,7 +214,7 @@ def _charts(
             "bands stay loud.",
             "e",
             "largest distance of a singular value from 1",
-            [Series(f"a = {a:g}", steps, isometry[a].tolist()) for a in settings.exponents],
+            lines(steps, {f"a = {a:g}": isometry[a] for a in axis}),
             log_x=True,
             log_y=True,
         ),
@@ -230,8 +226,8 @@ def _charts(
             "exponent a",
             "condition number",
             [
-                Series("measured", axis, [float(data["condition"][a]) for a in axis], points=True),
-                Series("formula", axis, [float(data["ideal"][a]) for a in axis], faint=True),
+                *lines(axis, {"measured": list(data["condition"].values())}, points=True),
+                *lines(axis, {"formula": list(data["ideal"].values())}, faint=True),
             ],
             log_y=True,
         ),

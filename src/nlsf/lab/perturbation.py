@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,8 +16,9 @@ from nlsf.data import load
 from nlsf.data.generators import torus
 from nlsf.data.readers.images import pixel_grid
 from nlsf.errors import ConfigError
-from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
-from nlsf.report.charts import Chart, LineChart, Pictures, Series, Tiles
+from nlsf.lab.study import Finding, Floats, Study, at_least, lines, remarks, setting
+from nlsf.report.charts import Chart, LineChart, Pictures, Tiles
+from nlsf.report.numbers import percent
 from nlsf.spectral import (
     Bands,
     DyadicBands,
@@ -30,6 +32,7 @@ from nlsf.spectral import (
 )
 
 Fit: TypeAlias = Callable[[Tensor, Tensor, Tensor], FunctionalShift]
+"""From a matrix T, eigenvectors and the band of each to a shift that is near T."""
 
 _EXACT = 1e-9
 _DIGIT = 8
@@ -112,7 +115,7 @@ def run(settings: PerturbationSettings, fit: Fit = nearest_shift) -> Finding:
     T = translation(settings)
     images, shown = _images(settings)
     moved = T @ images
-    scale = float(torch.linalg.matrix_norm(T))
+    scale = torch.linalg.matrix_norm(T)
     sizes = (len(settings.noise), settings.draws)
     errors: dict[str, Floats] = {key: np.zeros(sizes) for key in _GROUPS}
     on_images: dict[str, Floats] = {key: np.zeros(sizes) for key in _GROUPS}
@@ -120,26 +123,29 @@ def run(settings: PerturbationSettings, fit: Fit = nearest_shift) -> Finding:
     control: dict[str, float] = {}
     pictures: dict[str, Floats] = {}
     broken = 0.0
-    for i, sigma in enumerate(settings.noise):
-        for j in range(settings.draws):
-            seed = settings.seed + j
-            shift = laplacian(noisy_torus(settings.side, sigma, seed))
-            spectrum = partial_eigh(shift)
-            for key, bands in _GROUPS.items():
-                assigned = bands(spectrum).assign(spectrum)
-                U = fit(T, spectrum.vectors, assigned)
-                errors[key][i, j] = float(torch.linalg.matrix_norm(U.matrix() - T)) / scale
-                on_images[key][i, j] = float((U(images) - moved).norm() / moved.norm())
-                if sigma == settings.level and j == 0:
-                    pictures[key] = U(images[:, shown : shown + 1])[:, 0].numpy()
-                    control[key] = _control(T, assigned, settings, fit) / scale
-            grid = partial_eigh(laplacian(pixel_grid(settings.side, settings.side, sigma, seed)))
-            U = fit(T, grid.vectors, _GROUPS[_SHOWN](grid).assign(grid))
-            border[i, j] = float(torch.linalg.matrix_norm(U.matrix() - T)) / scale
-            if sigma == settings.level:
-                D = shift.to_dense()
-                commutator = T @ D - D @ T
-                broken = float(torch.linalg.matrix_norm(commutator) / torch.linalg.matrix_norm(D))
+
+    def distance(U: FunctionalShift) -> float:
+        return float(torch.linalg.matrix_norm(U.matrix() - T)) / float(scale)
+
+    for (i, sigma), j in product(enumerate(settings.noise), range(settings.draws)):
+        seed, side = settings.seed + j, settings.side
+        shift = laplacian(noisy_torus(side, sigma, seed))
+        spectrum = partial_eigh(shift)
+        for key, bands in _GROUPS.items():
+            assigned = bands(spectrum).assign(spectrum)
+            U = fit(T, spectrum.vectors, assigned)
+            errors[key][i, j] = distance(U)
+            on_images[key][i, j] = float((U(images) - moved).norm() / moved.norm())
+            if sigma == settings.level and j == 0:
+                pictures[key] = U(images[:, shown : shown + 1])[:, 0].numpy()
+                generator = torch.Generator().manual_seed(settings.seed)
+                random = random_unitary(len(T), torch.float64, generator)
+                control[key] = distance(fit(T, random, assigned))  # bands of the same sizes
+        grid = partial_eigh(laplacian(pixel_grid(side, side, sigma, seed)))
+        border[i, j] = distance(fit(T, grid.vectors, _GROUPS[_SHOWN](grid).assign(grid)))
+        if sigma == settings.level:
+            D = shift.to_dense()
+            broken = float(torch.linalg.matrix_norm(T @ D - D @ T) / torch.linalg.matrix_norm(D))
     at = settings.noise.index(settings.level)
     mean = {key: values.mean(1) for key, values in errors.items()}
     holds = bool(
@@ -150,10 +156,10 @@ def run(settings: PerturbationSettings, fit: Fit = nearest_shift) -> Finding:
     )
     conclusion = (
         f"With noise of {settings.level:g} on the edges, the nearest functional shift of four "
-        f"dyadic bands is {_percent(mean[_SHOWN][at])} from the translation (bands of random "
-        f"vectors: {_percent(control[_SHOWN])}) and moves digits with an error of "
-        f"{_percent(on_images[_SHOWN].mean(1)[at])}; one of all eigenspaces is "
-        f"{_percent(mean[_STRICT][1])} away at noise {settings.noise[1]:g} already."
+        f"dyadic bands is {percent(mean[_SHOWN][at], 0)} from the translation (bands of random "
+        f"vectors: {percent(control[_SHOWN], 0)}) and moves digits with an error of "
+        f"{percent(on_images[_SHOWN].mean(1)[at], 0)}; one of all eigenspaces is "
+        f"{percent(mean[_STRICT][1], 0)} away at noise {settings.noise[1]:g} already."
     )
     data = {
         "noise": np.array(settings.noise),
@@ -200,26 +206,18 @@ def _images(settings: PerturbationSettings) -> tuple[Tensor, int]:
     return placed.flatten(1).mT.contiguous(), len(chosen)
 
 
-def _control(T: Tensor, band: Tensor, settings: PerturbationSettings, fit: Fit) -> float:
-    """The error with random vectors in bands of the same sizes."""
-    generator = torch.Generator().manual_seed(settings.seed)
-    vectors = random_unitary(len(T), torch.float64, generator)
-    return float(torch.linalg.matrix_norm(fit(T, vectors, band).matrix() - T))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
 def _charts(
     settings: PerturbationSettings, data: Mapping[str, Any], pictures: Mapping[str, Floats]
 ) -> list[Chart]:
-    side, sigma = settings.side, list(settings.noise[1:])
+    side, sigma = settings.side, settings.noise[1:]
     mean = {key: values.mean(1) for key, values in data["errors"].items()}
     at = settings.noise.index(settings.level)
     border = data["border"].mean(1)
     image = {key: np.round(x.reshape(side, side), 3) for key, x in pictures.items()}
     rows = [key for key in _GROUPS if key != "uniform, 4 bands"]
+    sizes = "error with four bands of the same sizes"
+    apart = f"of the Laplacian: how far they are from commuting, noise {settings.level:g}"
+    ends = f"dyadic error without noise, and with {settings.level:g}"
     return [
         Pictures(
             "A digit, moved",
@@ -240,28 +238,16 @@ def _charts(
             "noise sigma on the edges",
             "relative Frobenius error",
             [
-                *(Series(key, sigma, mean[key][1:].tolist()) for key in mean),
-                Series("square with borders, dyadic", sigma, border[1:].tolist(), faint=True),
+                *lines(sigma, {key: values[1:] for key, values in mean.items()}),
+                *lines(sigma, {"square with borders, dyadic": border[1:]}, faint=True),
             ],
             log_x=True,
         ),
         Tiles(
             [
-                (
-                    "Random vectors instead",
-                    _percent(data["control"][_SHOWN]),
-                    "error with four bands of the same sizes",
-                ),
-                (
-                    "Translation and noisy Laplacian",
-                    _percent(data["commutator"]),
-                    f"of the Laplacian: how far they are from commuting, noise {settings.level:g}",
-                ),
-                (
-                    "Square with borders",
-                    f"{_percent(border[0])} to {_percent(border[at])}",
-                    f"dyadic error without noise, and with {settings.level:g}",
-                ),
+                ("Random vectors instead", percent(data["control"][_SHOWN], 0), sizes),
+                ("Translation and noisy Laplacian", percent(data["commutator"], 0), apart),
+                ("Square with borders", " to ".join(percent(b, 0) for b in border[[0, at]]), ends),
             ]
         ),
         _remarks(settings, mean),

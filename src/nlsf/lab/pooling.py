@@ -12,10 +12,19 @@ from torch import Tensor
 
 from nlsf.data.generators import random_geometric
 from nlsf.errors import ConfigError
-from nlsf.lab.prescribed import with_coefficients
-from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
+from nlsf.lab.study import (
+    Finding,
+    Floats,
+    Study,
+    at_least,
+    lines,
+    remarks,
+    seeded,
+    setting,
+    with_coefficients,
+)
 from nlsf.nn import GraphNLSF, PoolingNLSF, Readout
-from nlsf.report.charts import BarChart, Chart, DataTable, LineChart, Series
+from nlsf.report.charts import BarChart, Chart, DataTable, LineChart
 from nlsf.spectral import (
     IndexBands,
     Projector,
@@ -135,8 +144,7 @@ def _example(pool: Pool, seed: int) -> dict[str, float]:
 
 def _graph_level(x: Tensor, spectrum: Spectrum, bands: IndexBands, p: float, seed: int) -> float:
     """A graph-level filter with a random network."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         layer = GraphNLSF(1, 1, bands, norm=p, normalize=True).double()
     with torch.no_grad():
         return float(layer(x, spectrum=spectrum))
@@ -211,8 +219,8 @@ def _with_relu(settings: PoolingSettings) -> float:
 
 
 def _charts(data: Mapping[str, Any]) -> list[Chart]:
-    gaps, example = data["gaps"], data["example"]
-    axis = list(gaps)
+    gaps, example, levels = data["gaps"], data["example"], data["graph_level_gaps"].values()
+    axis, every = list(gaps), np.array(list(gaps.values()))
     return [
         LineChart(
             "What pooling sees beyond the coefficients",
@@ -223,9 +231,8 @@ def _charts(data: Mapping[str, Any]) -> list[Chart]:
             "p of the norm",
             "relative gap",
             [
-                Series("median", axis, [float(np.median(g)) for g in gaps.values()]),
-                Series("largest", axis, [float(g.max()) for g in gaps.values()], faint=True),
-                Series("smallest", axis, [float(g.min()) for g in gaps.values()], faint=True),
+                *lines(axis, {"median": np.median(every, 1)}),
+                *lines(axis, {"largest": every.max(1), "smallest": every.min(1)}, faint=True),
             ],
             marks=[(2.0, "p = 2")],
         ),
@@ -238,7 +245,7 @@ def _charts(data: Mapping[str, Any]) -> list[Chart]:
             [f"{p:g}" for p in axis],
             [
                 ("pooling", [data["separated"][p] for p in axis]),
-                ("graph level", [float((g > _SEPARATED).mean()) for g in _levels(data)]),
+                ("graph level", [float((g > _SEPARATED).mean()) for g in levels]),
             ],
             percent=True,
         ),
@@ -253,10 +260,6 @@ def _charts(data: Mapping[str, Any]) -> list[Chart]:
             ],
         ),
     ]
-
-
-def _levels(data: Mapping[str, Any]) -> list[Floats]:
-    return list(data["graph_level_gaps"].values())
 
 
 def _remarks(formula: Mapping[str, float]) -> Chart:

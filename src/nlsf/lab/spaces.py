@@ -1,20 +1,40 @@
-"""Circle, torus and sphere: points of any density, and the eigenfunctions of their Laplacians."""
+"""Circle, torus and sphere: points of any density, and the eigenfunctions of their Laplacians.
+
+Also a task on random circles that two studies share: a `WaveReader` reads the strength of waves.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
+import torch
 from scipy.spatial import cKDTree
 from scipy.special import eval_legendre, j1
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from nlsf.data.dataset import undirected
 from nlsf.errors import ConfigError, unknown_name
-from nlsf.lab.study import Floats
+from nlsf.lab.study import Floats, seeded
+from nlsf.nn import GraphNLSF, LaplacianAttention
+from nlsf.spectral import IndexBands, IntervalBands, laplacian, partial_eigh
+from nlsf.spectral.operators.shift import Normalization
+
+Operators: TypeAlias = tuple[Normalization, Normalization]
+"""Of the index branch and of the value branch: ``None`` is L, ``"sym"`` is N."""
+
+Sample: TypeAlias = tuple[tuple[Tensor, Tensor], Tensor]
+"""Norms of both branches, (M, B, 1) each, and targets (M, 3)."""
+
+RATE = 1e-2
+"""Of learning."""
+
+_HIDDEN = 32
 
 
 @dataclass(frozen=True)
@@ -49,6 +69,16 @@ class Space:
     def edges(self) -> tuple[float, ...]:
         """Values halfway between neighbouring eigenvalues: the upper ends of value bands."""
         return tuple((a + b) / 2 for a, b in itertools.pairwise(self.eigenvalues))
+
+    @property
+    def indices(self) -> IndexBands:
+        """As many leading eigenvectors as the lowest eigenspaces have dimensions, one by one."""
+        return IndexBands(sum(self.dimensions))
+
+    @property
+    def intervals(self) -> IntervalBands:
+        """A value band around each of the lowest eigenvalues."""
+        return IntervalBands(zip((0.0, *self.edges[:-1]), self.edges, strict=True))
 
     def norms(self, coefficients: Floats) -> Floats:
         """The norms (eigenspaces, signals) of the parts of signals with these coefficients."""
@@ -145,3 +175,96 @@ def find_space(name: str) -> Space:
     if name not in SPACES:
         raise ConfigError(unknown_name("space", name, SPACES))
     return SPACES[name]()
+
+
+@dataclass(frozen=True, eq=False)
+class WaveReader:
+    """Two filters that read the strength of waves off signals on random circles, and their weights.
+
+    Attributes:
+        attention: both filters, weighted.
+        branches: a filter with indices and one with values, one output for each norm but the mean.
+    """
+
+    attention: LaplacianAttention
+    branches: tuple[GraphNLSF, GraphNLSF]
+
+    @classmethod
+    def of(cls, seed: int, operators: Operators) -> WaveReader:
+        """One that has not been trained."""
+        space = circle()
+        options: dict[str, Any] = {"normalize": True, "hidden": _HIDDEN}
+        bands = (space.indices, space.intervals)
+        with seeded(seed):
+            index, value = (
+                GraphNLSF(1, len(space.dimensions) - 1, some, normalization=operator, **options)
+                for some, operator in zip(bands, operators, strict=True)
+            )
+            return cls(LaplacianAttention(index, value), (index, value))
+
+    def draw(
+        self,
+        s: float,
+        graphs: int,
+        nodes: tuple[int, int],
+        random: np.random.Generator,
+        signals: int = 8,
+    ) -> Sample:
+        """What the filters see of graphs with random densest places, with random signals.
+
+        Args:
+            s: non-uniformity of the points.
+            graphs: how many.
+            nodes: of the smallest and of the largest graph.
+            random: source of randomness.
+            signals: on every graph.
+        """
+        space = circle()
+        norms: tuple[list[Tensor], list[Tensor]] = ([], [])
+        targets = []
+        for _ in range(graphs):
+            n = int(random.integers(nodes[0], nodes[1] + 1))
+            points = space.sample(n, s, random, turn=2 * math.pi * random.random())
+            coefficients = random.standard_normal((sum(space.dimensions), signals))
+            x = torch.from_numpy((space.functions(points) @ coefficients).T[..., None])
+            graph = space.graph(points)
+            for branch, found in zip(self.branches, norms, strict=True):
+                shift = laplacian(graph, normalization=branch.normalization)
+                parts = branch.decompose(x, spectrum=partial_eigh(shift, bands=branch.bands))
+                found.append(branch.analyze(parts).float())
+            targets.append(torch.from_numpy(space.norms(coefficients)[1:].T).float())
+        return (torch.cat(norms[0]), torch.cat(norms[1])), torch.cat(targets)
+
+    def outputs(self, sample: Sample) -> tuple[Tensor, Tensor]:
+        """What each branch says alone, (M, 3)."""
+        (index, value), (norms, _) = self.branches, sample
+        return index.respond_norms(norms[0]), value.respond_norms(norms[1])
+
+    def fit_branches(self, sample: Sample, steps: int) -> None:
+        """Trains both branches, each to solve the task alone."""
+
+        def loss() -> Tensor:
+            return sum((squares(y, sample[1]) for y in self.outputs(sample)), torch.zeros(()))
+
+        train([p for branch in self.branches for p in branch.parameters()], loss, steps)
+
+
+def train(
+    parameters: Sequence[nn.Parameter], loss: Callable[[], Tensor], steps: int, rate: float = RATE
+) -> None:
+    """Steps of Adam on a loss."""
+    optimizer = torch.optim.Adam(parameters, lr=rate)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+
+
+def squares(found: Tensor, target: Tensor) -> Tensor:
+    """The mean of squared differences."""
+    return (found - target).square().mean()
+
+
+def share_of_spread(found: Tensor, target: Tensor) -> float:
+    """The error relative to the spread of the targets: 1 for the best constant."""
+    return float((squares(found, target) / squares(target.mean(0), target)).sqrt())

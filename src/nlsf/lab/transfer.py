@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,19 +11,21 @@ import numpy as np
 import torch
 
 from nlsf.errors import ConfigError
-from nlsf.lab.reading import (
-    Operators,
-    draw,
-    fit_branches,
-    make_model,
-    outputs_of,
+from nlsf.lab.spaces import Operators, Space, WaveReader, circle, find_space, share_of_spread
+from nlsf.lab.study import (
+    Finding,
+    Floats,
+    Study,
+    at_least,
+    fitted_power,
+    lines,
     relative_error,
+    remarks,
+    setting,
 )
-from nlsf.lab.spaces import Space, circle, find_space
-from nlsf.lab.study import Finding, Floats, Study, at_least, setting
-from nlsf.lab.transfer_charts import charts_of
-from nlsf.spectral import IndexBands, IntervalBands, analyze, laplacian, partial_eigh
-from nlsf.spectral.projector import Projector
+from nlsf.report.charts import Chart, DataTable, LineChart
+from nlsf.report.numbers import percent
+from nlsf.spectral import Projector, analyze, laplacian, partial_eigh
 
 _KINDS = ("single", "index", "value")
 _EVEN = (-1.0, -0.35)
@@ -93,22 +96,20 @@ def run(settings: TransferSettings, operators: Operators = (None, "sym")) -> Fin
         f"For even points the coefficients approach those of the space like N^{rates.max():.2f} to "
         f"N^{rates.min():.2f}. For uneven ones (s = {settings.uneven:g}) those of two graphs "
         f"approach each other, by value on N like N^{value.max():.2f} to N^{value.min():.2f}, by "
-        f"index on L like N^{index.max():.2f} to N^{index.min():.2f}, but {_percent(min(left))} to "
-        f"{_percent(max(left))} from the space remain at N = {settings.nodes[-1]}."
+        f"index on L like N^{index.max():.2f} to N^{index.min():.2f}, but {percent(min(left), 0)} "
+        f"to {percent(max(left), 0)} from the space remain at N = {settings.nodes[-1]}."
     )
     data = {"cases": cases, "moved": moved, "left": _left(settings)}
-    return Finding(data, charts_of(settings.nodes, settings.uneven, data), conclusion, holds)
+    return Finding(data, _charts(settings.nodes, settings.uneven, data), conclusion, holds)
 
 
 def coefficients(space: Space, points: Floats, signals: Floats, operators: Operators) -> Any:
     """Norms of signals (n, m) at points, by kind: single (J, m), index and value (S, m)."""
     graph = space.graph(points)
     x = torch.from_numpy(signals)
-    J = sum(space.dimensions)
-    intervals = IntervalBands(zip((0.0, *space.edges[:-1]), space.edges, strict=True))
     found = {}
     for kind, bands, operator in zip(
-        ("single", "value"), (IndexBands(J), intervals), operators, strict=True
+        ("single", "value"), (space.indices, space.intervals), operators, strict=True
     ):
         spectrum = partial_eigh(laplacian(graph, normalization=operator), bands=bands)
         projector = Projector(spectrum, bands)
@@ -161,30 +162,28 @@ def _case(
                 pair.append(coefficients(space, points, signals, operators))
             for kind in _KINDS:
                 a, b = (found[kind] for found in pair)
-                rows.setdefault(f"{kind}, pair", []).append(_relative(a, b))
+                rows.setdefault(f"{kind}, pair", []).append(relative_error(a, b))
                 if kind != "single":
-                    to_space = (_relative(a, truth) + _relative(b, truth)) / 2
+                    to_space = (relative_error(a, truth) + relative_error(b, truth)) / 2
                     rows.setdefault(f"{kind}, space", []).append(to_space)
         for key, values in rows.items():
             errors.setdefault(key, []).append(float(np.mean(values)))
     arrays = {key: np.array(values) for key, values in errors.items()}
-    sizes = np.log(settings.nodes)
-    rates = {key: float(np.polyfit(sizes, np.log(e), 1)[0]) for key, e in arrays.items()}
+    rates = {key: fitted_power(settings.nodes, e) for key, e in arrays.items()}
     return {"space": space.name, "s": s, "errors": arrays, "rates": rates}
 
 
 def _moved(s: float, settings: TransferSettings, operators: Operators) -> dict[str, Any]:
     """Errors of filters that were trained on the smallest graphs, on new graphs of every size."""
     random = np.random.default_rng([settings.seed, 7])
-    model = make_model(settings.seed, operators)
+    reader = WaveReader.of(settings.seed, operators)
     small = settings.nodes[0]
-    fitted = draw(model, operators, s, settings.graphs, (small, small), random)
-    fit_branches(model, fitted, settings.steps)
+    reader.fit_branches(reader.draw(s, settings.graphs, (small, small), random), settings.steps)
     errors = []
     for n in settings.nodes:
-        test = draw(model, operators, s, max(settings.graphs // 2, 2), (n, n), random)
+        test = reader.draw(s, max(settings.graphs // 2, 2), (n, n), random)
         with torch.no_grad():
-            errors.append([relative_error(y, test[1]) for y in outputs_of(model, test)])
+            errors.append([share_of_spread(y, test[1]) for y in reader.outputs(test)])
     index, value = np.array(errors).T
     return {"s": s, "index": index, "value": value}
 
@@ -194,18 +193,114 @@ def _left(settings: TransferSettings) -> dict[str, Floats]:
     radii = np.array([0.6, 0.3, 0.15])
     amounts = np.random.default_rng(settings.seed).standard_normal((7, 64))
     distances = [
-        _relative(limit_of_values(space, settings.uneven, amounts), space.norms(amounts))
+        relative_error(limit_of_values(space, settings.uneven, amounts), space.norms(amounts))
         for space in map(circle, radii)
     ]
     return {"radius": radii, "distance": np.array(distances)}
 
 
-def _relative(found: Floats, expected: Floats) -> float:
-    return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
+def _charts(nodes: Sequence[int], uneven: float, data: Mapping[str, Any]) -> list[Chart]:
+    """Errors by size on the first space, a filter that was moved, all errors, and remarks."""
+    names = {
+        "index, space": "index on L, to the space",
+        "value, space": "value on N, to the space",
+        "index, pair": "index on L, two graphs",
+        "value, pair": "value on N, two graphs",
+        "single, pair": "one by one, two graphs",
+    }
+    shown = {**names, "single, pair": "eigenvectors one by one, two graphs"}
+    charts: list[Chart] = []
+    for case in data["cases"][:2]:
+        how = f"unevenly, s = {case['s']:g}" if case["s"] else "evenly"
+        charts.append(
+            LineChart(
+                f"Points on a {case['space']}, {how}",
+                "Points are drawn at random and joined when they are near. How much of a signal "
+                "lies in each frequency is measured on the graph and compared with the truth about "
+                "the space, and between two graphs drawn alike. A line that falls means that "
+                "larger graphs agree better.",
+                "nodes N",
+                "relative error",
+                lines(nodes, {name: case["errors"][key] for key, name in shown.items()}),
+                log_x=True,
+                log_y=True,
+            )
+        )
+    even, other = data["moved"]
+    charts.append(
+        LineChart(
+            "A filter trained on small graphs, on larger ones",
+            f"Filters learned on circles of {nodes[0]} nodes to read the strength of waves with 1, "
+            "2 and 3 turns off a signal, tried on new graphs of other sizes; 1 is the error of the "
+            "best constant answer.",
+            "nodes N",
+            "relative error",
+            lines(
+                nodes,
+                {
+                    "index on L, even": even["index"],
+                    "value on N, even": even["value"],
+                    "index on L, uneven": other["index"],
+                    "value on N, uneven": other["value"],
+                },
+            ),
+            log_x=True,
+        )
+    )
+    rows = [
+        [
+            case["space"],
+            f"{case['s']:g}",
+            name,
+            *(percent(e, 0) for e in case["errors"][key]),
+            f"{case['rates'][key]:.2f}",
+        ]
+        for case in data["cases"]
+        for key, name in names.items()
+    ]
+    charts.append(
+        DataTable(
+            "All errors",
+            "Relative errors by the number of nodes, and the power of N that fits them best; "
+            "averages over random draws give -0.5.",
+            ["Space", "s", "Coefficients", *(f"N = {n}" for n in nodes), "Power"],
+            rows,
+        )
+    )
+    return [*charts, _remarks(uneven, data)]
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def _remarks(s: float, data: Mapping[str, Any]) -> Chart:
+    left, case = data["left"]["distance"], data["cases"][1]
+    return remarks(
+        (
+            "For points that are not uniform, N tends to the Laplacian of the space if balls have "
+            "equal volumes.",
+            "The integral over a ball of (f(x) - f(y)) w(y) is to leading order -c (w f'' + 2 w' "
+            "f'), and the second term does not vanish with the radius: N tends to a Laplacian with "
+            f"drift. By quadrature on a circle with s = {s:g}, what it measures is "
+            f"{', '.join(percent(d, 0) for d in left)} away from the space for r = 0.6, 0.3, 0.15.",
+        ),
+        (
+            "L with indices transfers if points are uniform.",
+            "Between graphs of one uneven density it does so as well where the spectrum of L is "
+            f"discrete, below the least degree: N V min(w), here {1 - s:.2g} N V. The third "
+            "frequency of the circle has 0.46 N V. Powers of N between graphs on the "
+            f"{case['space']}, from few draws: {case['rates']['index, pair']:.2f} with L and "
+            f"{case['rates']['value, pair']:.2f} with N, whose limit is 1 for every density.",
+        ),
+        (
+            "The norms in the j-th eigenvectors of two graphs agree.",
+            "The proof supposes a gap between all eigenvalues. Circle, torus and sphere have "
+            "repeated ones, whose eigenvectors a random graph mixes at will; the sum over an "
+            "eigenspace transfers.",
+        ),
+        (
+            "The differences of norms are O(J^(-1/2)).",
+            "They do not fall with the number J of eigenvectors but with the number N of nodes: "
+            "O(N^(-1/2)).",
+        ),
+    )
 
 
 TRANSFER = Study(

@@ -12,11 +12,19 @@ import torch
 
 from nlsf.data.generators import torus
 from nlsf.errors import ConfigError
-from nlsf.lab.study import Finding, Floats, Study, at_least, setting
+from nlsf.lab.study import (
+    Finding,
+    Floats,
+    Study,
+    at_least,
+    lines,
+    relative_error,
+    seeded,
+    setting,
+)
 from nlsf.nn import NodeNLSF
-from nlsf.report.charts import Chart, LineChart, Pictures, Series, Tiles
-from nlsf.spectral import IndexBands, analyze, laplacian, partial_eigh
-from nlsf.spectral.projector import Projector
+from nlsf.report.charts import Chart, LineChart, Pictures, Tiles
+from nlsf.spectral import IndexBands, Projector, analyze, laplacian, partial_eigh
 
 _EXACT = 1e-9
 _DIFFERENT = 0.05
@@ -91,24 +99,23 @@ def run(settings: TranslationSettings, translate: Translate = functional) -> Fin
     projector = Projector(spectrum, IndexBands(spectrum.num_eigenspaces))
     norms = analyze(torch.from_numpy(x), projector).numpy()
     norms_moved = analyze(torch.from_numpy(moved), projector).numpy()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         layer = NodeNLSF(1, 1, IndexBands(_BANDS), start="random").double()
     with torch.no_grad():
         out = layer(torch.from_numpy(x), spectrum=spectrum).numpy()
         out_moved = layer(torch.from_numpy(moved), spectrum=spectrum).numpy()
+    low = projector.frequencies.numpy() <= settings.cutoff
     displacement = _displacements(picture, translate, settings)
     data: dict[str, Any] = {
-        "classical_error": max(_relative(a, b) for a, b in zip(tops, rolled, strict=True)),
+        "classical_error": max(relative_error(a, b) for a, b in zip(tops, rolled, strict=True)),
         "unitary_error": float(np.abs(U.T @ U - np.eye(len(U))).max()),
         "commutator": float(np.abs(U @ L - L @ U).max() / shift.scale),
-        "coefficient_error": _relative(norms_moved, norms),
-        "filter_error": _relative(out_moved, U @ out),
+        "coefficient_error": relative_error(norms_moved, norms),
+        "filter_error": relative_error(out_moved, U @ out),
         "to_nearest_translation": _to_nearest(picture, moved.reshape(side, side)),
         "largest_entry": float(np.abs(U).max()),
         "displacement": displacement,
-        "low_energy": float((norms[:, 0] ** 2)[_eigenspace_low(projector, settings)].sum())
-        / float((norms**2).sum()),
+        "low_energy": float((norms[:, 0] ** 2)[low].sum()) / float((norms**2).sum()),
     }
     exact = ("classical_error", "unitary_error", "commutator", "coefficient_error", "filter_error")
     speeds = {"low": settings.low_speed, "high": settings.high_speed}
@@ -152,14 +159,6 @@ def _modulated(images: Floats, distance: Floats) -> Floats:
     return moved
 
 
-def _eigenspace_low(projector: Projector, settings: TranslationSettings) -> Any:
-    return projector.frequencies.numpy() <= settings.cutoff
-
-
-def _relative(found: Floats, expected: Floats) -> float:
-    return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
-
-
 def _to_nearest(picture: Floats, moved: Floats) -> float:
     """Relative distance to the nearest translation of the picture by whole nodes."""
     squared = (picture**2).sum() + (moved**2).sum() - 2 * _correlation(picture, moved).max()
@@ -198,8 +197,7 @@ def _charts(
     frames = range(settings.times[-1] + 1)
     film = [[move(picture, t, settings) for t in frames] for move in (classical, translate)]
     rows = ["Classical translation", "Functional translation"]
-    shown = data["displacement"]
-    t = shown["t"].tolist()
+    moved = data["displacement"]
     return [
         Pictures(
             "Moved as a whole, and moved at two speeds",
@@ -244,10 +242,11 @@ def _charts(
             "with itself at time 0, to the nearest node.",
             "time",
             "nodes moved",
-            [
-                Series("low frequencies", t, shown["low"].tolist(), points=True),
-                Series("high frequencies", t, shown["high"].tolist(), points=True),
-            ],
+            lines(
+                moved["t"],
+                {"low frequencies": moved["low"], "high frequencies": moved["high"]},
+                points=True,
+            ),
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""One HTML file that needs nothing else: `Page`.
+"""One HTML file that needs nothing else: `Page`, written by `write_page`.
 
 The charts lie in the file as JSON, and the file's own script draws them. A content security
 policy lets no other script run and no request leave, whatever the names in the data are.
@@ -10,12 +10,14 @@ import base64
 import hashlib
 import json
 import re
+import webbrowser
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from nlsf.errors import ConfigError
 from nlsf.report.charts import (
     BarChart,
     Chart,
@@ -112,6 +114,26 @@ class Page:
             f'<h2 id="heading-{i}">{escape(heading)}</h2>\n{lead}\n'
             f"{body}</section>"
         )
+
+
+def write_page(page: Page, path: Path, *, open: bool = False) -> Path:
+    """Writes a page, in a new folder if need be, and shows it in the browser if asked to."""
+    check_name(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page.write(path)
+    if open:
+        webbrowser.open(path.resolve().as_uri())
+    return path
+
+
+def check_name(path: Path) -> None:
+    """Refuses a path that a page cannot have.
+
+    Raises:
+        ConfigError: it does not end in .html, or is a folder.
+    """
+    if path.suffix.lower() != ".html" or path.is_dir():
+        raise ConfigError(f"{path} is not the name of a page: it must end in .html.")
 
 
 def _asset(name: str) -> str:

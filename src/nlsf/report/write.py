@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -10,7 +9,7 @@ from typing import TypeAlias
 from nlsf.data.dataset import Dataset
 from nlsf.errors import ConfigError
 from nlsf.report.compare import comparison_page
-from nlsf.report.page import Page
+from nlsf.report.page import check_name, write_page
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.train import RunResult
 
@@ -44,7 +43,7 @@ def report(
     runs = [run] if isinstance(run, str | Path | RunFolder | RunResult) else run
     folders = [_folder(one) for one in runs]
     if output is not None:
-        _check_name(Path(output))  # before the work
+        check_name(Path(output))  # before the work
     if not folders:
         raise ConfigError("Which run? Name at least one run folder.")
     if len(folders) == 1:
@@ -58,21 +57,6 @@ def report(
         page = comparison_page(folders)
         path = common_parent([folder.path for folder in folders]) / "comparison.html"
     return write_page(page, Path(output) if output is not None else path, open=open)
-
-
-def write_page(page: Page, path: Path, *, open: bool = False) -> Path:
-    """Writes a page, in a new folder if need be, and shows it in the browser if asked to."""
-    _check_name(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    page.write(path)
-    if open:
-        webbrowser.open(path.resolve().as_uri())
-    return path
-
-
-def _check_name(path: Path) -> None:
-    if path.suffix.lower() != ".html" or path.is_dir():
-        raise ConfigError(f"{path} is not the name of a page: it must end in .html.")
 
 
 def common_parent(paths: Sequence[Path]) -> Path:

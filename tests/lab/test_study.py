@@ -1,14 +1,16 @@
-"""The registry, the settings and the page of all studies."""
+"""The registry, the settings and the page of all studies, and what they measure with."""
 
 import dataclasses
 
 import pytest
+import torch
 
 from nlsf.errors import ConfigError
 from nlsf.lab import STUDIES, Finding, Outcome, Study, find_study, perform, read_settings
-from nlsf.lab.gallery import gallery_page, write_gallery
-from nlsf.lab.study import at_least, setting
+from nlsf.lab.study import at_least, gallery_page, setting, with_coefficients, write_gallery
 from nlsf.report.charts import BarChart
+from nlsf.spectral import IndexBands, Projector, analyze, laplacian, partial_eigh
+from nlsf.testing.graphs import torus
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,3 +78,22 @@ def test_a_page_says_claim_conclusion_settings_and_time(tmp_path):
 def test_a_page_must_be_named_as_one(tmp_path):
     with pytest.raises(ConfigError, match=r"must end in \.html"):
         write_gallery([], tmp_path / "gallery.pdf")
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_the_coefficients_are_those_that_are_wanted(p, normalize):
+    P = Projector(partial_eigh(laplacian(torus(3, 4))), IndexBands(3))
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(5, 12, 2, dtype=torch.float64, generator=generator)
+    wanted = torch.rand(5, 4, 2, dtype=torch.float64, generator=generator)
+    y = with_coefficients(x, P, wanted, p=p, normalize=normalize)
+    assert torch.allclose(analyze(y, P, p=p, normalize=normalize), wanted)
+
+
+def test_an_empty_band_stays_empty():
+    spectrum = partial_eigh(laplacian(torus(3, 4)))
+    P = Projector(spectrum, IndexBands(spectrum.num_eigenspaces))
+    x = torch.ones(12, 1, dtype=torch.float64)
+    y = with_coefficients(x, P, torch.zeros(P.n_bands, 1, dtype=torch.float64))
+    assert torch.equal(y, torch.zeros_like(y))
