@@ -148,7 +148,7 @@ def test_a_run_that_fails_while_it_measures(tmp_path, straight, monkeypatch):
     def fail(*arguments):
         raise RuntimeError("no power")
 
-    monkeypatch.setattr("nlsf.train.run.train._measure", fail)
+    monkeypatch.setattr("nlsf.train.run.training.Training._measure", fail)
     with pytest.raises(RuntimeError, match="no power"):
         quick(dataset, tmp_path / "run", {**QUICK, "seeds": 4})
     monkeypatch.undo()

@@ -1,12 +1,16 @@
 import sys
 import threading
 import time
+from contextlib import closing
 
 import pytest
 import torch
 
+from nlsf.display.progress import Progress
 from nlsf.errors import ConfigError
-from nlsf.train.run.training import Meter, TensorBoardWriter, Usage, peak_memory
+from nlsf.train.run.training import Meter, TensorBoardWriter, peak_memory
+from train.runs import QUICK, quick
+from train.small import node_data
 
 
 def curves(folder):
@@ -21,7 +25,7 @@ def curves(folder):
 
 def test_scalars_can_be_read_back(tmp_path):
     pytest.importorskip("tensorboard")
-    with TensorBoardWriter(tmp_path / "events") as writer:
+    with closing(TensorBoardWriter(tmp_path / "events")) as writer:
         writer.write(1, {"loss/train": 0.5, "loss/val": 0.75})
         writer.write(2, {"loss/train": 0.25, "loss/val": float("nan")})
     assert curves(tmp_path / "events") == {
@@ -32,10 +36,10 @@ def test_scalars_can_be_read_back(tmp_path):
 
 def test_a_continued_run_replaces_what_it_repeats(tmp_path):
     pytest.importorskip("tensorboard")
-    with TensorBoardWriter(tmp_path) as writer:
+    with closing(TensorBoardWriter(tmp_path)) as writer:
         for epoch in (1, 2, 3):
             writer.write(epoch, {"loss": 1.0})
-    with TensorBoardWriter(tmp_path, done=1) as writer:
+    with closing(TensorBoardWriter(tmp_path, done=1)) as writer:
         writer.write(2, {"loss": 0.5})
     assert curves(tmp_path) == {"loss": [(1, 1.0), (2, 0.5)]}
 
@@ -43,7 +47,7 @@ def test_a_continued_run_replaces_what_it_repeats(tmp_path):
 def test_a_run_that_was_killed_before_its_first_checkpoint_has_one_curve(tmp_path):
     pytest.importorskip("tensorboard")
     for value in (1.0, 0.5):
-        with TensorBoardWriter(tmp_path) as writer:
+        with closing(TensorBoardWriter(tmp_path)) as writer:
             for epoch in (1, 2):
                 writer.write(epoch, {"loss": value})
     assert curves(tmp_path) == {"loss": [(1, 0.5), (2, 0.5)]}
@@ -66,8 +70,8 @@ def test_sleep_costs_no_cpu_time():
     meter = Meter()
     time.sleep(0.2)
     spent = meter.read()
-    assert spent.seconds >= 0.2
-    assert spent.cpu_seconds < spent.seconds / 2
+    assert spent["seconds"] >= 0.2
+    assert spent["cpu_seconds"] < spent["seconds"] / 2
 
 
 def test_every_thread_is_counted():
@@ -77,31 +81,25 @@ def test_every_thread_is_counted():
         thread.start()
     for thread in threads:
         thread.join()
-    assert meter.read().cpu_seconds >= 0.2
+    assert meter.read()["cpu_seconds"] >= 0.2
 
 
 def test_what_was_spent_before_is_added():
-    spent = Meter(Usage(100.0, 200.0, 2**60)).read()
-    assert 100 < spent.seconds < 200
-    assert 200 <= spent.cpu_seconds < 400
-    assert spent.peak_memory == 2**60
-    assert Meter(Usage(1.0, 1.0, 1)).read().peak_memory == peak_memory()
+    before = {"seconds": 100.0, "cpu_seconds": 200.0, "peak_memory": 2**60}
+    spent = Meter(before).read()
+    assert spent.keys() == before.keys()
+    assert 100 < spent["seconds"] < 200
+    assert 200 <= spent["cpu_seconds"] < 400
+    assert spent["peak_memory"] == 2**60
+    assert Meter({**before, "peak_memory": 1}).read()["peak_memory"] == peak_memory()
 
 
 def test_a_part_that_was_not_measured_makes_the_sum_unknown():
     """As in a checkpoint from before these numbers were kept."""
-    before = Usage.of({"seconds": 3.0, "epoch": 7})
-    assert before == Usage(3.0, None, None)
-    spent = Meter(before).read()
-    assert spent.seconds > 3
-    assert spent.cpu_seconds is None
-    assert spent.peak_memory == peak_memory()
-
-
-def test_tables():
-    usage = Usage(1.5, 2.5, 10)
-    assert usage.to_table() == {"seconds": 1.5, "cpu_seconds": 2.5, "peak_memory": 10}
-    assert Usage.of(usage.to_table()) == usage
+    spent = Meter({"seconds": 3.0, "epoch": 7}).read()
+    assert spent["seconds"] > 3
+    assert spent["cpu_seconds"] is None
+    assert spent["peak_memory"] == peak_memory()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell the peak")
@@ -114,3 +112,25 @@ def test_the_peak_is_in_bytes_and_stays():
     assert after < 4 * (before + size)
     del block
     assert peak_memory() >= after
+
+
+class Told(Progress):
+    """Keeps what every epoch shows."""
+
+    def __init__(self):
+        super().__init__()
+        self.epochs = []
+
+    def advanced(self, phase):
+        self.epochs.append((dict(phase.numbers), phase.note))
+
+
+def test_nothing_is_best_in_the_warm_up(tmp_path):
+    told, settings = Told(), {**QUICK, "seeds": 2}
+    settings["training"] = {**QUICK.get("training", {}), "epochs": 4, "warmup": 2}
+    quick(node_data(), tmp_path / "run", settings, display=told)
+    for number, (numbers, note) in enumerate(told.epochs, start=1):
+        assert ("best_val_accuracy" in numbers) == (number > 2)
+        assert note.startswith("warm-up until epoch 2") == (number <= 2)
+        assert note.endswith("2 of 2 models training")
+        assert all(value == value for value in numbers.values())

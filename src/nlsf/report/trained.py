@@ -30,8 +30,8 @@ from nlsf.spectral import (
 )
 from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.operators.shift import ShiftOperator
-from nlsf.train.run.job import Job, fingerprint
-from nlsf.train.run.provenance import Selected
+from nlsf.train.run.job import Job
+from nlsf.train.run.run import Run
 
 _LEADING = 32
 """Eigenspaces that are shown of a graph whose filter needs none."""
@@ -138,12 +138,14 @@ class TrainedRun:
             DataError: the data are not those of the training.
         """
         job = Job.of(record.table, dataset)
-        number = record.seeds.index(record.seed)
-        split = job.splits[number]
-        _check_same(record, job, split)
-        model = job.model(record.seed)
-        model.load_state_dict(Selected.read(record.folder).weights[number])
-        model.eval()
+        split = job.splits[record.seeds.index(record.seed)]
+        run = Run(record.folder, trained=True)
+        if not run.is_of(job.dataset) or digest(split) != record.result["split"]:
+            raise DataError(
+                f"{job.dataset.name} is not what {record.folder.path} was trained on: graph, "
+                "features or splits have changed since; put the data back as they were."
+            )
+        model = run.model(record.seed, job.dataset.graphs[0].num_nodes)
         rows = torch.arange(job.dataset.num_examples) if _on_nodes(job) else split.test
         graphs = [job.dataset.graphs[i] for i in (rows if job.dataset.level == "graph" else [0])]
         branches = tuple(_branches(model, job, graphs, cache))
@@ -183,16 +185,6 @@ class TrainedRun:
 
 def _on_nodes(job: Job) -> bool:
     return job.dataset.level == "node"
-
-
-def _check_same(record: RunRecord, job: Job, split: Split) -> None:
-    _, meta = record.folder.load_model()
-    same = fingerprint(job.dataset) == meta["fingerprint"]
-    if not same or digest(split) != record.result["split"]:
-        raise DataError(
-            f"{job.dataset.name} is not what {record.folder.path} was trained on: graph, features "
-            "or splits have changed since; put the data back as they were."
-        )
 
 
 def _branches(model: nn.Module, job: Job, graphs: list[Data], cache: bool) -> list[Branch]:

@@ -263,9 +263,14 @@ class RunFolder:
         json_lines.sync(self._metrics)
         save(self._model, tensors, meta)
 
+    @property
+    def has_model(self) -> bool:
+        """Whether some models are trained."""
+        return self._model.exists()
+
     def load_model(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """What `save_model` wrote."""
-        if not self._model.exists():
+        if not self.has_model:
             raise DataError(
                 f"{self.path} holds no trained model yet: finish it with --resume {self.path}."
             )

@@ -23,7 +23,7 @@ from nlsf.store.files import text_checksum
 from nlsf.train.loop.fit import Fit
 from nlsf.train.loop.group import Group
 from nlsf.train.settings.config import DataConfig, RunConfig, check_keys, resolve, user_path
-from nlsf.train.settings.models import MODELS
+from nlsf.train.settings.models import MODELS, build_model
 from nlsf.train.settings.toml import Table, merged
 
 
@@ -71,17 +71,9 @@ class Job:
 
     def model(self, seed: int) -> nn.Module:
         """The model of a seed, before training."""
-        settings = {k: v for k, v in self.config.model.items() if k != "name"}
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            model = MODELS[self.config.model["name"]].build(
-                settings,
-                self.dataset.num_features,
-                self.dataset.num_outputs,
-                self.dataset.level,
-                self.dataset.graphs[0].num_nodes,
-            )
-        return model.to(self.dtype)
+        data = self.dataset
+        sizes = data.num_features, data.num_outputs, data.level, data.graphs[0].num_nodes
+        return build_model(self.config.model, *sizes, seed=seed).to(self.dtype)
 
     def lesson(self, split: Split) -> Lesson:
         """What the training of a split may see: its test labels are left behind."""

@@ -11,20 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nlsf.data import features
 from nlsf.data.dataset import Dataset
-from nlsf.data.features import FeatureConfig
-from nlsf.data.metrics import best_seed, default_metrics, measure
+from nlsf.data.metrics import default_metrics, measure
 from nlsf.data.protocols import digest, draw
-from nlsf.errors import ConfigError, DataError, NLSFError
+from nlsf.errors import NLSFError
 from nlsf.nn.plans import plan_of
 from nlsf.store.files import write_text
 from nlsf.train.loop.fit import evaluate
 from nlsf.train.run.folder import RunFolder
-from nlsf.train.run.job import fingerprint
-from nlsf.train.run.provenance import check_spec
-from nlsf.train.settings.models import MODELS, ModelKind
-from nlsf.train.settings.toml import from_table, parse_toml
+from nlsf.train.run.run import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,85 +77,29 @@ def predict(
         ConfigError: the run has no such seed.
         DataError: the run is not finished, or its model does not fit the data.
     """
-    folder = RunFolder.open(Path(run))
-    table = parse_toml(folder.read_config(), folder.path / "config.toml")
-    results = {row["seed"]: row for row in folder.results()}
-    tensors, meta = folder.load_model()
-    check_spec(meta, folder)
-    metric = table["metric"]
-    if seed is None:
-        seed = best_seed(list(results.values()), metric)
-    if seed not in results:
-        raise ConfigError(
-            f"{folder.path} has no seed {seed}: it has {', '.join(map(str, results))}."
-        )
-    dataset = _checked(dataset, table, meta, folder)
-    same = fingerprint(dataset) == meta["fingerprint"]
-    kind = MODELS[table["model"]["name"]]
+    found = Run(RunFolder.open(Path(run)), trained=True)
+    row = found.row(seed)
+    dataset = found.with_features(dataset)
+    same = found.is_of(dataset)
     if not same:
-        same_graph = fingerprint(dataset, signals=False) == meta.get("graph")
-        _check_free(kind, dataset, folder, same_graph=same_graph)
-
-    prefix = f"{list(results).index(seed)}."
-    weights = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-    settings = {k: v for k, v in table["model"].items() if k != "name"}
-    nodes = dataset.graphs[0].num_nodes
-    model = kind.build(settings, meta["channels"][0], meta["channels"][1], meta["level"], nodes)
-    dtype = getattr(torch, table["training"]["dtype"])
-    model = model.to(dtype)
-    model.load_state_dict(weights)
-    plan = plan_of(model, dataset, cache=cache, dtype=dtype)
+        found.check_free(dataset)
+    model = found.model(row["seed"], dataset.graphs[0].num_nodes)
+    plan = plan_of(model, dataset, cache=cache, dtype=found.dtype)
     output = evaluate(model, plan, torch.arange(dataset.num_examples))
 
-    classes = tuple(meta["classes"])
+    classes = tuple(found.made_with["classes"])
     known, y = _labels(dataset, classes, output.shape[1])
     place = "examples with a known label"
     if same and len(known):
-        test = _test_examples(dataset, table["protocol"], results[seed])
+        test = _test_examples(dataset, found.settings["protocol"], row)
         if test is None:
             place += ", some of them trained on"
         else:
             known, place = known[torch.isin(known, test)], "test examples of the training data"
-    names = dict.fromkeys((metric, *default_metrics(not classes)))
+    names = dict.fromkeys((found.metric, *default_metrics(not classes)))
     metrics = {n: measure(n, output[known], y[known]) for n in names} if len(known) else {}
     shown = output.softmax(-1) if classes else output
-    return Prediction(shown, classes, seed, metrics, len(known), place)
-
-
-def _check_free(kind: ModelKind, dataset: Dataset, folder: RunFolder, *, same_graph: bool) -> None:
-    """Refuses a model that belongs to the data that it was made with."""
-    if kind.of_one_graph and not same_graph:
-        raise DataError(
-            f"The model {kind.name!r} of {folder.path} has parameters for every node of the graph "
-            f"that it was trained on, and {dataset.name} here is another graph, or has other "
-            f"features: train {kind.name!r} on it, or choose a model without such parameters, as "
-            "'gcn'."
-        )
-    if kind.solve is not None:
-        raise DataError(
-            f"The model {kind.name!r} of {folder.path} knows the examples that it was made with, "
-            f"and no others: train it on {dataset.name}, or choose another model."
-        )
-
-
-def _checked(
-    dataset: Dataset, table: dict[str, Any], meta: dict[str, Any], folder: RunFolder
-) -> Dataset:
-    """The data with the features of the training, if they fit the model."""
-    if dataset.level != meta["level"]:
-        raise DataError(
-            f"{folder.path} was trained on examples that are {meta['level']}s, but those of "
-            f"{dataset.name} are {dataset.level}s."
-        )
-    config = from_table(FeatureConfig, table["features"], "features")
-    dataset = features.with_features(dataset, config)
-    wanted = meta["channels"][0]
-    if dataset.num_features != wanted:
-        raise DataError(
-            f"{folder.path} was trained on {wanted} features, but {dataset.name} has "
-            f"{dataset.num_features}."
-        )
-    return dataset
+    return Prediction(shown, classes, row["seed"], metrics, len(known), place)
 
 
 def _test_examples(dataset: Dataset, protocol: str, row: dict[str, Any]) -> Tensor | None:

@@ -1,7 +1,7 @@
-"""What a run was made with, what it selected, and whether that still holds.
+"""What a run was made with, and whether that still holds.
 
-`versions` names the software and `origin` the settings and data; `Selected` holds the models;
-`check_kept` refuses a run that is not the one asked for.
+`versions` names the software and `origin` the settings and data; `check_kept` refuses a run that is
+not the one asked for.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from nlsf.data.catalogue import find, knows
 from nlsf.data.protocols import digest
 from nlsf.errors import ConfigError, DataError
 from nlsf.train.run.folder import RunFolder
-from nlsf.train.run.job import Job, fingerprint
+from nlsf.train.run.job import Job
 from nlsf.train.settings.config import user_path, without_place
 from nlsf.train.settings.toml import Table, flat, parse_toml
 
@@ -110,65 +109,6 @@ def changed_data(meta: Mapping[str, Any], job: Job) -> list[str]:
     return [name for key, name in _NAMES.items() if meta.get(key, digests[key]) != digests[key]]
 
 
-class Selected:
-    """The weights that were selected so far, one set a seed."""
-
-    def __init__(self) -> None:
-        self.weights: dict[int, dict[str, Tensor]] = {}
-        self.facts: dict[int, dict[str, Any]] = {}
-        self.metrics_size = 0
-
-    def holds(self, group: list[int]) -> bool:
-        """Whether these models are trained already."""
-        return all(number in self.weights for number in group)
-
-    def add(
-        self, group: list[int], weights: Mapping[str, Tensor], facts: list[dict[str, Any]]
-    ) -> None:
-        """Takes in the models of a group, stacked."""
-        for i, number in enumerate(group):
-            self.weights[number] = {name: value[i] for name, value in weights.items()}
-            self.facts[number] = facts[i]
-
-    def write(self, folder: RunFolder, job: Job) -> None:
-        """Writes ``model.safetensors``."""
-        tensors = {f"{n}.{k}": v for n, one in self.weights.items() for k, v in one.items()}
-        self.metrics_size = folder.metrics_size()
-        meta = {
-            "facts": {str(number): facts for number, facts in self.facts.items()},
-            "metrics_size": self.metrics_size,
-            "graph": fingerprint(job.dataset, signals=False),
-            "classes": list(job.dataset.classes),
-            "channels": [job.dataset.num_features, job.dataset.num_outputs],
-            "level": job.dataset.level,
-            **origin(folder, job),
-        }
-        folder.save_model(tensors, meta)
-
-    @classmethod
-    def read(cls, folder: RunFolder, job: Job | None = None) -> Selected:
-        """What a run has selected until now.
-
-        Args:
-            folder: of the run.
-            job: what goes on with it; models of other data are then refused.
-        """
-        selected = cls()
-        if not (folder.path / "model.safetensors").exists():
-            return selected
-        tensors, meta = folder.load_model()
-        if job is None:
-            check_spec(meta, folder)
-        else:
-            check_origin(meta, folder, job)
-        for key, value in tensors.items():
-            number, name = key.split(".", 1)
-            selected.weights.setdefault(int(number), {})[name] = value
-        selected.facts = {int(number): facts for number, facts in meta["facts"].items()}
-        selected.metrics_size = meta["metrics_size"]
-        return selected
-
-
 def check_kept(folder: RunFolder, job: Job) -> None:
     """Refuses a run that was started with other settings, data or splits than a job has.
 
@@ -214,7 +154,7 @@ def _shown(settings: Mapping[str, Any], key: str) -> str:
 
 def _other_data(folder: RunFolder, job: Job) -> bool:
     """Whether what the run has written down of its data and splits differs from the job's."""
-    if (folder.path / "model.safetensors").exists():
+    if folder.has_model:
         _, meta = folder.load_model()
         if changed_data(meta, job):
             return True

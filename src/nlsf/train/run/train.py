@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from nlsf.data.dataset import Dataset
-from nlsf.data.metrics import default_metrics, interval, loss, measure
-from nlsf.data.protocols import digest
+from nlsf.data.metrics import interval
 from nlsf.display.progress import Progress
 from nlsf.errors import ModelError
-from nlsf.nn.plans import Plan, sees_whole_graph
-from nlsf.train.loop.fit import evaluate
+from nlsf.nn.plans import sees_whole_graph
 from nlsf.train.loop.group import Group
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.job import Job
-from nlsf.train.run.provenance import Selected, versions
-from nlsf.train.run.training import Habits, Meter, Training
+from nlsf.train.run.training import Training
 from nlsf.train.settings.toml import merged, parse_toml
-
-
-def solved(
-    job: Job, group: list[int], display: Progress
-) -> tuple[dict[str, Tensor], list[dict[str, Any]]] | None:
-    """The selected state and the facts of each model, as a training gives them.
-
-    Args:
-        job: the data, and the model's name.
-        group: the numbers of the models.
-        display: is told about each.
-
-    Returns:
-        The outputs (M, n, C) of all examples, by the name of the model's one buffer, and the
-        facts; ``None`` for models that have to be trained.
-    """
-    outputs, facts = [], []
-    for number in group:
-        began = time.perf_counter()
-        found = job.solution(number)
-        if found is None:
-            return None
-        seconds = time.perf_counter() - began
-        outputs.append(found)
-        facts.append({"best_epoch": 0, "epochs": 0, "seconds": seconds, "together": 1})
-        display.say(
-            f"{job.config.data.name}, {job.config.model['name']}: seed {job.config.seeds[number]} "
-            f"solved in {seconds:.2f} s"
-        )
-    return {"outputs": torch.stack(outputs)}, facts
 
 
 class Interrupted(KeyboardInterrupt):
@@ -142,8 +105,16 @@ def train(
     folder = group.once(new)
     with ExitStack() as locked:
         group.once(begin)
-        habits = Habits(display, cache, checkpoint_seconds, tensorboard, memory, group)
-        return _run(job, folder, habits)
+        return _trained(
+            job,
+            folder,
+            display=display,
+            cache=cache,
+            checkpoint_seconds=checkpoint_seconds,
+            tensorboard=tensorboard,
+            memory=memory,
+            group=group,
+        )
 
 
 def resume(
@@ -186,8 +157,16 @@ def resume(
         rows = group.once(begin)
         if rows is not None:
             return RunResult(folder, job.config.metric, rows)
-        habits = Habits(display, cache, checkpoint_seconds, tensorboard, memory, group)
-        return _run(job, folder, habits)
+        return _trained(
+            job,
+            folder,
+            display=display,
+            cache=cache,
+            checkpoint_seconds=checkpoint_seconds,
+            tensorboard=tensorboard,
+            memory=memory,
+            group=group,
+        )
 
 
 def _shared(make: Callable[[], Job], group: Group) -> Job:
@@ -209,99 +188,10 @@ def _shared(make: Callable[[], Job], group: Group) -> Job:
     return job
 
 
-def _run(job: Job, folder: RunFolder, habits: Habits) -> RunResult:
+def _trained(job: Job, folder: RunFolder, **how: Any) -> RunResult:
+    """What the training of a job finds; ``how`` are the options of `Training`."""
     try:
-        return _trained(job, folder, habits)
+        return RunResult(folder, job.config.metric, Training(job, folder, **how).run())
     except KeyboardInterrupt as error:
         # In the middle of an epoch: what counts is the last checkpoint, which is whole.
         raise Interrupted(folder) from error
-
-
-def _trained(job: Job, folder: RunFolder, habits: Habits) -> RunResult:
-    processes = habits.processes
-    processes.once(
-        lambda: folder.log(f"{job.dataset.name}: {_seeds(job, processes)}, {versions()}")
-    )
-    started = time.perf_counter()
-    with habits.display as display:
-        plan = processes.each(
-            lambda: job.plan(cache=habits.cache, progress=display.say, memory=habits.memory)
-        )
-        prepared = time.perf_counter() - started
-        selected = processes.once(lambda: Selected.read(folder, job))
-        for group in job.groups():
-            if not selected.holds(group):
-                found = _solved(job, group, display)
-                if found is None:
-                    training = Training(job, plan, folder, habits, group)
-                    found = training.run(selected.metrics_size)
-                selected.add(group, *found)
-                processes.once(lambda: selected.write(folder, job))
-
-        def end() -> RunResult:
-            # Selection is over: only from here on are test labels read.
-            rows = _measure(job, plan, selected, prepared, folder.spec)
-            folder.write_results(rows)
-            result = RunResult(folder, job.config.metric, rows)
-            folder.log(f"finished: test {job.config.metric} {result.summary()[0]:.4f}")
-            return result
-
-        return processes.once(end)
-
-
-def _seeds(job: Job, processes: Group) -> str:
-    where = f" in {processes.size} processes" if processes.size > 1 else ""
-    return f"{len(job.config.seeds)} seed(s){where}"
-
-
-def _solved(
-    job: Job, group: list[int], display: Progress
-) -> tuple[dict[str, Tensor], list[dict[str, Any]]] | None:
-    """As `solved`, each model with what it cost."""
-    weights, facts = [], []
-    for number in group:
-        meter = Meter()
-        found = solved(job, [number], display)
-        if found is None:
-            return None
-        weights.append(found[0])
-        facts.append({**found[1][0], **meter.read().to_table()})
-    return {name: torch.cat([one[name] for one in weights]) for name in weights[0]}, facts
-
-
-def _measure(
-    job: Job, plan: Plan, selected: Selected, prepared: float, spec: str
-) -> list[dict[str, Any]]:
-    """One row of results a seed, in the order of the seeds."""
-    config = job.config
-    metrics = dict.fromkeys((config.metric, *default_metrics(job.dataset.is_regression)))
-    rows = []
-    for number, (seed, split) in enumerate(zip(config.seeds, job.splits, strict=True)):
-        model = job.model(seed)
-        model.load_state_dict(selected.weights[number])
-        lesson = job.lesson(split)
-        numbers: dict[str, float] = {}
-        for part, examples, y in (
-            ("train", lesson.train, lesson.train_y),
-            ("val", lesson.val, lesson.val_y),
-            ("test", split.test, job.test_labels(split)),
-        ):
-            output = evaluate(model, plan, examples)
-            numbers |= {f"{part}_{name}": measure(name, output, y) for name in metrics}
-            numbers[f"{part}_loss"] = float(loss(output, y))
-        rows.append(
-            {
-                "data": job.dataset.name,
-                "model": config.model["name"],
-                "protocol": config.protocol,
-                "seed": seed,
-                **numbers,
-                **selected.facts[number],
-                "prepare_seconds": prepared,
-                "sizes": [len(part) for part in split.parts],
-                "split": digest(split),
-                "spec": spec,
-                "versions": versions(),
-            }
-        )
-    return rows

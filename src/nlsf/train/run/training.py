@@ -1,6 +1,6 @@
-"""One group of models, trained to the end, with its checkpoints: `Training`.
+"""The work of a run, from its folder to its results: `Training`.
 
-`Usage` is what that costs; `TensorBoardWriter` shows its curves elsewhere.
+`Meter` measures what that costs; `TensorBoardWriter` shows the curves elsewhere.
 """
 
 from __future__ import annotations
@@ -9,20 +9,26 @@ import math
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from nlsf.data.metrics import default_metrics, interval, loss, measure
+from nlsf.data.protocols import digest
 from nlsf.display.progress import Phase, Progress
 from nlsf.errors import ConfigError, ModelError
 from nlsf.nn.plans import Plan
+from nlsf.train.loop.fit import Fit, evaluate
 from nlsf.train.loop.group import Group
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.job import Job
-from nlsf.train.run.provenance import check_origin, origin
+from nlsf.train.run.provenance import check_origin, origin, versions
+from nlsf.train.run.run import Run
+
+if sys.platform != "win32":
+    import resource
 
 
 class TensorBoardWriter:
@@ -54,69 +60,36 @@ class TensorBoardWriter:
         """Writes what is left."""
         self._writer.close()
 
-    def __enter__(self) -> TensorBoardWriter:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-if sys.platform != "win32":
-    import resource
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Time and memory, as they stand in checkpoints and in rows of results.
-
-    Attributes:
-        seconds: of the clock.
-        cpu_seconds: of all threads of the process, in user and system mode; ``None`` where a part
-            was not measured.
-        peak_memory: the largest resident size of the process, in bytes. It is an upper bound: all
-            that the process has done before, such as loading data and computing spectra, is in it.
-            ``None`` where the system does not tell.
-    """
-
-    seconds: float = 0.0
-    cpu_seconds: float | None = 0.0
-    peak_memory: int | None = None
-
-    @classmethod
-    def of(cls, table: Mapping[str, Any]) -> Usage:
-        """Reads the keys of `to_table`; those that an older checkpoint lacks are not known."""
-        return cls(table["seconds"], table.get("cpu_seconds"), table.get("peak_memory"))
-
-    def to_table(self) -> dict[str, Any]:
-        """The three numbers by name."""
-        return asdict(self)
-
 
 class Meter:
-    """Measures from its making on, and adds what was spent before.
+    """Measures time and memory from its making on, and adds what was spent before.
 
     Args:
-        before: by processes that were interrupted.
+        before: what `read` gave in processes that were interrupted. A number that an older
+            checkpoint lacks makes the sum unknown.
     """
 
-    def __init__(self, before: Usage | None = None) -> None:
-        self.before = before or Usage()
+    def __init__(self, before: Mapping[str, Any] | None = None) -> None:
+        self._before = {"seconds": 0.0, "cpu_seconds": 0.0} if before is None else before
         self._clock, self._cpu = time.perf_counter(), time.process_time()
 
-    def read(self) -> Usage:
-        """What was spent so far."""
-        cpu = self.before.cpu_seconds
-        peaks = [p for p in (self.before.peak_memory, peak_memory()) if p is not None]
-        return Usage(
-            self.before.seconds + time.perf_counter() - self._clock,
-            None if cpu is None else cpu + time.process_time() - self._cpu,
-            max(peaks, default=None),
-        )
+    def read(self) -> dict[str, Any]:
+        """What was spent so far, as it stands in checkpoints and in rows of results.
+
+        - ``seconds``: of the clock
+        - ``cpu_seconds``: of all threads of the process, in user and system mode; ``None`` where a
+          part was not measured
+        - ``peak_memory``: the largest resident size of the process, in bytes. It is an upper bound:
+          all that the process has done before, such as loading data, is in it. ``None`` where the
+          system does not tell
+        """
+        cpu = self._before.get("cpu_seconds")
+        peaks = [p for p in (self._before.get("peak_memory"), peak_memory()) if p is not None]
+        return {
+            "seconds": self._before["seconds"] + time.perf_counter() - self._clock,
+            "cpu_seconds": None if cpu is None else cpu + time.process_time() - self._cpu,
+            "peak_memory": max(peaks, default=None),
+        }
 
 
 def peak_memory() -> int | None:
@@ -127,153 +100,214 @@ def peak_memory() -> int | None:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-class Habits:
-    """What does not change a run's numbers, but to rounding.
+class Training:
+    """Trains the models of a job that its folder lacks, and measures all of them.
 
     Args:
+        job: data, models and settings.
+        folder: where metrics, checkpoints, models and results go; it is locked.
         display: shows the progress; ``None`` for a silent one.
         cache: keep spectra on disk.
         checkpoint_seconds: time between checkpoints.
         tensorboard: also write scalars for TensorBoard.
         memory: bytes that preparing a large graph may take.
-        processes: those that share the training.
-    """
-
-    def __init__(
-        self,
-        display: Progress | None,
-        cache: bool,
-        checkpoint_seconds: float,
-        tensorboard: bool,
-        memory: int | None,
-        processes: Group,
-    ) -> None:
-        # Only the first process is seen and leaves anything behind.
-        first = processes.first
-        self.display = display if display is not None and first else Progress()
-        self.checkpoint_seconds = checkpoint_seconds if first else math.inf
-        self.tensorboard = tensorboard and first
-        self.cache, self.memory, self.processes = cache, memory, processes
-
-
-class Training:
-    """One group of models, with its checkpoints.
-
-    Args:
-        job: data, models and settings.
-        plan: of all models.
-        folder: where metrics and checkpoints go.
-        habits: how it is done.
-        group: the numbers of the models that train together.
+        group: the processes that share the training. Only the first one is seen and leaves
+            anything behind.
     """
 
     def __init__(
         self,
         job: Job,
-        plan: Plan,
         folder: RunFolder,
-        habits: Habits,
-        group: list[int],
+        *,
+        display: Progress | None,
+        cache: bool,
+        checkpoint_seconds: float,
+        tensorboard: bool,
+        memory: int | None,
+        group: Group,
     ) -> None:
-        self.job, self.folder, self.habits, self.group = job, folder, habits, group
-        self.display = habits.display
-        self.board: TensorBoardWriter | None = None
-        self.seeds = [job.config.seeds[number] for number in group]
-        self.fit = job.fit(plan, group, habits.processes)
-        self.spent = Usage()
+        self.job, self.folder, self.group = job, folder, group
+        self.display = display if display is not None and group.first else Progress()
+        self.checkpoint_seconds = checkpoint_seconds if group.first else math.inf
+        self.tensorboard = tensorboard and group.first
+        self.cache, self.memory = cache, memory
 
-    def run(self, metrics_size: int) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
-        """Trains to the end: the selected weights, and the facts of each model."""
-        self._go_on(metrics_size)
-        if self.habits.tensorboard:
-            place = self.folder.path / "tensorboard" / f"seed-{self.seeds[0]}"
-            self.board = TensorBoardWriter(place, done=self.fit.epoch)
-        config = self.job.config
-        count = len(self.group)
+    def run(self) -> list[dict[str, Any]]:
+        """All of it: the rows of results, one a seed."""
+        job, group, started = self.job, self.group, time.perf_counter()
+        where = f" in {group.size} processes" if group.size > 1 else ""
+        words = f"{job.dataset.name}: {len(job.config.seeds)} seed(s){where}, {versions()}"
+        group.once(lambda: self.folder.log(words))
+        with self.display as display:
+            plan = group.each(
+                lambda: job.plan(cache=self.cache, progress=display.say, memory=self.memory)
+            )
+            prepared = time.perf_counter() - started
+            run = group.once(self._begun)
+            for numbers in job.groups():
+                if not run.holds(numbers):
+                    found = self._solve(numbers) or self._train(numbers, plan, run.metrics_size)
+                    run.add(numbers, *found)
+                    group.once(lambda: run.write(job))
+            # Selection is over: only from here on are test labels read.
+            return group.once(lambda: self._measure(run, plan, prepared))
+
+    def _begun(self) -> Run:
+        """What the run has selected until now, if it is of these data."""
+        run = Run(self.folder)
+        if run.made_with:
+            check_origin(run.made_with, self.folder, self.job)
+        return run
+
+    def _solve(self, numbers: list[int]) -> tuple[dict[str, Tensor], list[dict[str, Any]]] | None:
+        """The states and the facts of models without epochs, as `_train` gives them.
+
+        Returns ``None`` for models that have to be trained.
+        """
+        config, outputs, facts = self.job.config, [], []
+        for number in numbers:
+            meter = Meter()
+            found = self.job.solution(number)
+            if found is None:
+                return None
+            spent = meter.read()
+            outputs.append(found)
+            facts.append({"best_epoch": 0, "epochs": 0, **spent, "together": 1})
+            self.display.say(
+                f"{config.data.name}, {config.model['name']}: seed {config.seeds[number]} "
+                f"solved in {spent['seconds']:.2f} s"
+            )
+        return {"outputs": torch.stack(outputs)}, facts
+
+    def _train(
+        self, numbers: list[int], plan: Plan, metrics_size: int
+    ) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
+        """Trains models together: their selected weights, stacked, and the facts of each."""
+        config, count = self.job.config, len(numbers)
+        fit = self.job.fit(plan, numbers, self.group)
+        meter, saved = Meter(self._go_on(fit, numbers, metrics_size)), time.perf_counter()
+        seeds, board = [config.seeds[number] for number in numbers], None
+        if self.tensorboard:
+            place = self.folder.path / "tensorboard" / f"seed-{seeds[0]}"
+            board = TensorBoardWriter(place, done=fit.epoch)
         phase = self.display.phase(
             f"{config.data.name}, {config.model['name']}",
             config.training.epochs,
             unit="epoch",
-            done=self.fit.epoch,
+            done=fit.epoch,
             at_most=True,
             detail="1 model" if count == 1 else f"{count} models",
         )
-        meter, saved = Meter(self.spent), time.perf_counter()
         try:
             with phase as epochs:
-                while not self.fit.finished:
-                    rows = self.fit.step()
-                    self._check_finite(rows)
-                    if self.habits.processes.first:
-                        self._report(rows, epochs)
-                    now = time.perf_counter()
-                    if now - saved > self.habits.checkpoint_seconds:
-                        self._save(meter.read())
-                        saved = now
+                while not fit.finished:
+                    rows = [{"seed": seeds[row.pop("model")], **row} for row in fit.step()]
+                    check_finite(rows)
+                    if self.group.first:
+                        self._report(fit, rows, epochs, board)
+                    if time.perf_counter() - saved > self.checkpoint_seconds:
+                        self._save(fit, numbers, meter)
+                        saved = time.perf_counter()
         finally:
-            if self.board is not None:
-                self.board.close()
-        spent, processes = meter.read().to_table(), self.habits.processes.size
+            if board is not None:
+                board.close()
+        shared = {**meter.read(), "together": count}  # of the whole group
+        if self.group.size > 1:
+            shared["processes"] = self.group.size
         facts = [
-            {
-                "best_epoch": int(best),
-                "epochs": int(last),
-                **spent,  # of the whole group
-                "together": len(self.group),
-                **({"processes": processes} if processes > 1 else {}),
-            }
-            for best, last in zip(self.fit.best_epoch, self.fit.last_epoch, strict=True)
+            {"best_epoch": int(best), "epochs": int(last), **shared}
+            for best, last in zip(fit.best_epoch, fit.last_epoch, strict=True)
         ]
-        return self.fit.best, facts
+        return fit.best, facts
 
-    def _report(self, rows: list[dict[str, Any]], epochs: Phase) -> None:
-        metric = f"val_{self.job.config.metric}"
-        lines = [{"seed": self.seeds[row.pop("model")], **row} for row in rows]
-        self.folder.append_metrics(lines)
+    def _report(
+        self, fit: Fit, rows: list[dict[str, Any]], epochs: Phase, board: TensorBoardWriter | None
+    ) -> None:
+        """Writes down an epoch, and shows it."""
+        self.folder.append_metrics(rows)
+        metric, models, warmup = f"val_{fit.metric}", len(fit.best_epoch), fit.settings.warmup
         names = ("train_loss", "val_loss", metric)
         means = {name: sum(row[name] for row in rows) / len(rows) for name in names}
-        best = self.fit.best_score()
-        # In the warm-up, nothing is best yet.
-        known = {f"best_{metric}": best} if math.isfinite(best) else {}
-        models = len(self.group)
-        note = f"{len(self.fit.active)} of {models} models training" if models > 1 else ""
-        epochs.advance(self.fit.epoch, {**means, **known}, note)
-        if self.board is not None:
-            self.board.write(self.fit.epoch, means)
+        shown, best, notes = dict(means), fit.best_score(), []
+        if math.isfinite(best):
+            shown[f"best_{metric}"] = best
+        elif fit.epoch <= warmup:
+            notes.append(f"warm-up until epoch {warmup}, none of which can be the best")
+        if models > 1:
+            notes.append(f"{len(fit.active)} of {models} models training")
+        epochs.advance(fit.epoch, shown, ", ".join(notes))
+        if board is not None:
+            board.write(fit.epoch, means)
 
-    def _check_finite(self, rows: list[dict[str, Any]]) -> None:
-        for row in rows:
-            if not math.isfinite(row["train_loss"]):
-                raise ModelError(
-                    f"The training loss of seed {self.seeds[row['model']]} is {row['train_loss']} "
-                    f"in epoch {row['epoch']}: lower training.lr, or look at the features."
-                )
+    def _save(self, fit: Fit, numbers: list[int], meter: Meter) -> None:
+        tensors, meta = fit.state()
+        beside = {"group": numbers, "metrics_size": self.folder.metrics_size()}
+        hashes = origin(self.folder, self.job)
+        self.folder.save_checkpoint(tensors, {**meta, **beside, **meter.read(), **hashes})
 
-    def _save(self, spent: Usage) -> None:
-        tensors, meta = self.fit.state()
-        size = self.folder.metrics_size()
-        extra = {
-            "group": self.group,
-            "metrics_size": size,
-            **spent.to_table(),
-            **origin(self.folder, self.job),
-        }
-        self.folder.save_checkpoint(tensors, {**meta, **extra})
+    def _go_on(self, fit: Fit, numbers: list[int], metrics_size: int) -> dict[str, Any] | None:
+        """Takes up the last checkpoint, if it is one of these models: what stands beside it."""
 
-    def _go_on(self, metrics_size: int) -> None:
-        """From the last checkpoint, if it is one of this group; else from the start."""
-
-        def kept() -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        def last() -> tuple[dict[str, Tensor], dict[str, Any]] | None:
             found = self.folder.load_checkpoint()
-            if found is None or found[1]["group"] != self.group:
+            if found is None or found[1]["group"] != numbers:
                 self.folder.rewind_metrics(metrics_size)
                 return None
             check_origin(found[1], self.folder, self.job)
             self.folder.rewind_metrics(found[1]["metrics_size"])
             return found
 
-        found = self.habits.processes.once(kept)
-        if found is not None:
-            self.fit.load_state(*found)
-            self.spent = Usage.of(found[1])
-            self.display.say(f"Going on after epoch {self.fit.epoch}")
+        found = self.group.once(last)
+        if found is None:
+            return None
+        fit.load_state(*found)
+        self.display.say(f"Going on after epoch {fit.epoch}")
+        return found[1]
+
+    def _measure(self, run: Run, plan: Plan, prepared: float) -> list[dict[str, Any]]:
+        """Writes one row of results a seed, in the order of the seeds."""
+        job, config = self.job, self.job.config
+        metrics = dict.fromkeys((config.metric, *default_metrics(job.dataset.is_regression)))
+        rows = []
+        for number, (seed, split) in enumerate(zip(config.seeds, job.splits, strict=True)):
+            model = run.model(seed, job.dataset.graphs[0].num_nodes)
+            lesson = job.lesson(split)
+            numbers: dict[str, float] = {}
+            for part, examples, y in (
+                ("train", lesson.train, lesson.train_y),
+                ("val", lesson.val, lesson.val_y),
+                ("test", split.test, job.test_labels(split)),
+            ):
+                output = evaluate(model, plan, examples)
+                numbers |= {f"{part}_{name}": measure(name, output, y) for name in metrics}
+                numbers[f"{part}_loss"] = float(loss(output, y))
+            rows.append(
+                {
+                    "data": job.dataset.name,
+                    "model": config.model["name"],
+                    "protocol": config.protocol,
+                    "seed": seed,
+                    **numbers,
+                    **run.facts[number],
+                    "prepare_seconds": prepared,
+                    "sizes": [len(part) for part in split.parts],
+                    "split": digest(split),
+                    "spec": self.folder.spec,
+                    "versions": versions(),
+                }
+            )
+        self.folder.write_results(rows)
+        mean, _ = interval([row[f"test_{config.metric}"] for row in rows])
+        self.folder.log(f"finished: test {config.metric} {mean:.4f}")
+        return rows
+
+
+def check_finite(rows: list[dict[str, Any]]) -> None:
+    """Raises `ModelError` where the training loss of an epoch is not a number any more."""
+    for row in rows:
+        if not math.isfinite(row["train_loss"]):
+            raise ModelError(
+                f"The training loss of seed {row['seed']} is {row['train_loss']} "
+                f"in epoch {row['epoch']}: lower training.lr, or look at the features."
+            )

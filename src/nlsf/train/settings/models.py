@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import torch
 from torch import nn
 
 from nlsf.data.dataset import Level
@@ -221,6 +222,20 @@ def register_model(kind: ModelKind) -> None:
     if kind.name in MODELS:
         raise ConfigError(f"There is a model {kind.name!r} already: choose another name.")
     MODELS[kind.name] = kind
+
+
+def build_model(table: Mapping[str, Any], *sizes: Any, seed: int) -> nn.Module:
+    """The model of a ``[model]`` table, with the parameters that a seed draws.
+
+    Args:
+        table: its name and settings.
+        sizes: of the data, as in `ModelKind.build`.
+        seed: of the parameters; PyTorch's own generator stays as it is.
+    """
+    settings = {key: value for key, value in table.items() if key != "name"}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return MODELS[table["name"]].build(settings, *sizes)
 
 
 def _check_sizes(table: Mapping[str, Any]) -> None:
