@@ -18,6 +18,7 @@ from nlsf.spectral import (
 )
 from nlsf.testing import assert_shift_invariant
 from nlsf.testing.graphs import torus, weighted
+from pairs import every_pair
 
 DATA = [Data(edge_index=g.edge_index, num_nodes=g.num_nodes) for g in GRAPHS.values()]
 BATCH = Batch.from_data_list(DATA)
@@ -176,18 +177,16 @@ def test_pooling_takes_signals_on_one_graph():
         torch.testing.assert_close(made(signal, graph.edge_index)[0], expected)
 
 
-@pytest.mark.parametrize("branches", ["attention", "index"])
-@pytest.mark.parametrize("score", ["scalar", "spectral"])
-@pytest.mark.parametrize("readout", ["mean", "sum", "max", "lp", "rms"])
-@pytest.mark.parametrize(
-    "fields",
-    [
+@every_pair(
+    branches=["attention", "index"],
+    score=["scalar", "spectral"],
+    readout=["mean", "sum", "max", "lp", "rms"],
+    fields=[
         {},
         {"norm": 1.0, "a": 0.5},
         {"response": "bandwise", "complement": False},
         {"p": math.inf, "node_norm": True},
     ],
-    ids=str,
 )
 def test_the_fast_path_of_pooling_has_the_numbers_of_the_plain_one(
     branches, score, readout, fields
