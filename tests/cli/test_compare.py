@@ -1,4 +1,5 @@
 import csv
+import re
 import shlex
 import signal
 import sys
@@ -125,7 +126,7 @@ def test_other_settings_are_not_mixed_with_what_is_kept(run, tmp_path):
 def test_where_one_is_and_of_how_many(run):
     loud = [word for word in SMALL if word != "-q"]
     lines = run("csbm", "-m", "gcn,mlp", "-n", "1", *loud).output.splitlines()
-    places = [line for line in lines if line.startswith("model ")]
+    places = [line for line in lines if re.match(r"model \d", line)]
     assert [line.split(",")[0] for line in places] == ["model 1 of 2: gcn", "model 2 of 2: mlp"]
     assert all(line.endswith(" elapsed") for line in places)
     assert "model 1" not in run("csbm", "-m", "gcn,mlp", "-n", "1", *SMALL).output

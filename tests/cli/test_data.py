@@ -34,7 +34,7 @@ def test_list_names_every_set_and_where_it_is(run, tmp_path):
     (tmp_path / "root" / "planetoid").mkdir(parents=True)
     (tmp_path / "root" / "planetoid" / "ind.cora.x").write_text("")
     lines = run("list").splitlines()
-    rows = {line.split("│")[1].strip(): line for line in lines if line.startswith("│")}
+    rows = {line.split("  ")[0]: line for line in lines[2:-1]}
     assert set(rows) == set(CATALOGUE)
     assert "1 of 8" in rows["Cora"]
     assert "missing" in rows["Penn94"]

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from nlsf.cli import kept_memory
+from nlsf import cli
 
 FAULTS = """
 import resource
@@ -12,7 +12,7 @@ import sys
 
 import torch
 
-from nlsf.cli.kept_memory import keep_freed_memory
+from nlsf.cli import keep_freed_memory
 
 torch.set_num_threads(1)
 done = keep_freed_memory() if sys.argv[1] == "keep" else False
@@ -51,5 +51,5 @@ def test_what_the_user_says_counts():
 def test_other_libraries_have_no_such_option(monkeypatch):
     for name in [name for name in os.environ if name.startswith("MALLOC_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr(kept_memory.ctypes, "CDLL", lambda name: object())
-    assert not kept_memory.keep_freed_memory()
+    monkeypatch.setattr(cli.ctypes, "CDLL", lambda name: object())
+    assert not cli.keep_freed_memory()

@@ -34,7 +34,7 @@ def test_experiments_are_listed_with_what_is_filled(run, tmp_path):
     done = run()
     assert done.exit_code == 0, done.output
     lines = [line.split() for line in done.output.splitlines()]
-    counts = {words[1]: words[3:6] for words in lines if len(words) > 5 and words[4] == "of"}
+    counts = {words[0]: words[1:4] for words in lines if len(words) > 4 and words[2] == "of"}
     assert counts == {"other": ["0", "of", "1"], "small": ["2", "of", "4"]}
 
 

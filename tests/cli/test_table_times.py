@@ -61,7 +61,7 @@ def test_a_data_set_at_a_time(run):
     assert "1 of 2" in run().output
     late = run("times", "--run", "-q", "--budget", "0s")
     assert late.exit_code == 0
-    assert "No time was left for large." in late.output
+    assert "No time was left for 1 data set: large." in late.output
 
 
 def test_some_methods_alone_are_not_measured(run):

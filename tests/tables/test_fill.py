@@ -72,7 +72,7 @@ def test_rows_are_those_of_a_training_and_a_second_fill_does_nothing(tmp_path, p
     table = read(tmp_path, experiment(TUNING, data, *methods))
     store, work = places
     filled = fill(table, store, work)
-    assert names(filled.filled) == ["gcn on digits", "mlp on digits"]
+    assert filled.filled == ["gcn on digits", "mlp on digits"]
     assert not filled.failed + filled.left + filled.held + filled.kept
     for _, _, cell in table.cells():
         rows = store.rows(cell)
@@ -88,7 +88,7 @@ def test_rows_are_those_of_a_training_and_a_second_fill_does_nothing(tmp_path, p
             }
     before, watch = content(tmp_path), Watch()
     filled = fill(table, store, work, display=watch)
-    assert names(filled.kept) == ["gcn on digits", "mlp on digits"]
+    assert filled.kept == ["gcn on digits", "mlp on digits"]
     assert not filled.filled
     assert not watch.begun
     assert content(tmp_path) == before
@@ -107,7 +107,7 @@ def test_our_methods_come_first_and_small_data_before_large(tmp_path):
 def test_chosen_rows_and_columns_are_filled(tmp_path, places):
     table, watch = read(tmp_path, quick(tuned=())), Watch()
     filled = fill(table.select(["gcn"], ["small"]), *places, display=watch)
-    assert names(filled.filled) == ["GCN on small"]
+    assert filled.filled == ["GCN on small"]
     assert watch.begun == [(1, 1, "GCN on small")]
     assert [key for key, rows in rows_of(table, places[0]).items() if rows] == [("GCN", "small")]
 
@@ -132,10 +132,10 @@ def test_an_error_in_one_cell_leaves_the_others(tmp_path, places):
     text = quick(tuned=("gcn",)).replace('label = "small"', 'label = "small"\nprotocol = "dense"')
     table, watch = read(tmp_path, text), Watch()
     filled = fill(table, *places, display=watch)
-    assert names(filled.filled) == ["Value NLSF on large", "GCN on large"]
-    assert [place.name for place, _ in filled.failed] == ["Value NLSF on small", "GCN on small"]
+    assert filled.filled == ["Value NLSF on large", "GCN on large"]
+    assert [name for name, _ in filled.failed] == ["Value NLSF on small", "GCN on small"]
     assert all("comes without 'dense' splits" in reason for _, reason in filled.failed)
-    reasons = [f"{place.name}: {reason}" for place, reason in filled.failed]
+    reasons = [f"{name}: {reason}" for name, reason in filled.failed]
     assert [text for text in watch.said if "splits" in text] == reasons
 
 
@@ -146,15 +146,15 @@ def test_a_damaged_cell_of_the_store_leaves_the_others(tmp_path, places):
     damaged = next(store.path.glob("*/results.jsonl"))
     damaged.write_text("{}\n")
     filled = fill(table, store, work)
-    assert names(filled.filled) == ["GCN on large"]
-    assert [place.name for place, _ in filled.failed] == ["GCN on small"]
+    assert filled.filled == ["GCN on large"]
+    assert [name for name, _ in filled.failed] == ["GCN on small"]
     assert damaged.read_text() == "{}\n"
 
 
 def test_without_time_nothing_begins(tmp_path, places):
     table, watch = read(tmp_path, quick()), Watch()
     filled = fill(table, *places, budget=0.0, display=watch)
-    assert names(filled.left) == names(in_order(table))
+    assert filled.left == names(in_order(table))
     assert not watch.begun
     assert not places[0].path.exists()
     assert not places[1].exists()
@@ -171,12 +171,12 @@ def test_when_time_runs_out_while_tuning_trials_are_kept_and_no_run_begins(tmp_p
 
     table = read(tmp_path, quick()).select(["gcn"], ["small"])
     filled = fill(table, store, work, budget=0.9, display=Slow())
-    assert names(filled.left) == ["GCN on small"]
+    assert filled.left == ["GCN on small"]
     assert not list(work.glob("*/run-*"))
     (journal,) = work.glob("*/study.journal")
     before = journal.read_bytes()
     assert before
-    assert names(fill(table, store, work).filled) == ["GCN on small"]
+    assert fill(table, store, work).filled == ["GCN on small"]
     assert journal.read_bytes().startswith(before)
     assert {row["trials"] for rows in rows_of(table, store).values() for row in rows} == {2}
 
@@ -188,9 +188,9 @@ def test_a_cell_that_another_process_holds_is_left_to_it(tmp_path, places):
     small.mkdir(parents=True)
     with RunFolder(small).lock():
         filled = fill(table, store, work)
-    assert names(filled.held) == ["GCN on small"]
-    assert names(filled.filled) == ["GCN on large"]
-    assert names(fill(table, store, work).filled) == ["GCN on small"]
+    assert filled.held == ["GCN on small"]
+    assert filled.filled == ["GCN on large"]
+    assert fill(table, store, work).filled == ["GCN on small"]
 
 
 def test_a_held_cell_is_looked_at_again_at_the_end(tmp_path, places):
@@ -224,8 +224,8 @@ def test_an_interrupted_fill_keeps_what_is_finished(tmp_path, places):
     with pytest.raises(KeyboardInterrupt):
         fill(table, *places, display=Stop())
     filled = fill(table, *places)
-    assert names(filled.kept) == ["GCN on small"]
-    assert names(filled.filled) == ["GCN on large"]
+    assert filled.kept == ["GCN on small"]
+    assert filled.filled == ["GCN on large"]
 
 
 def test_killed_at_any_moment_a_table_ends_with_the_same_rows(tmp_path, places):

@@ -7,21 +7,30 @@ import re
 import pytest
 from rich.console import Console
 
-from nlsf.tables.render.result_text import terminal, to_csv, to_latex, to_markdown
+from nlsf.display.text_table import Form
+from nlsf.tables.render.result_text import sheet, to_csv
 from nlsf.tables.spec.experiment import Column, Method
 from tables.hand_written import METHODS, experiment, filled, table_of, write
 
 NASTY = r"a|b_c*d & 50% $x$ #1 {y} ~ ^ \z <script>"
 
 
+def to_markdown(table):
+    return sheet(table, Form.markdown).markdown()
+
+
+def to_latex(table):
+    return sheet(table, Form.latex).latex()
+
+
 def printed(table, width=100, color=False):
     console = Console(
         width=width,
         file=io.StringIO(),
-        force_terminal=color,
+        force_terminal=True,
         color_system="standard" if color else None,
     )
-    console.print(terminal(table))
+    sheet(table, Form.terminal).print(console)
     return console.file.getvalue()
 
 

@@ -6,9 +6,10 @@ import io
 import pytest
 from rich.console import Console
 
+from nlsf.display.text_table import Form
 from nlsf.tables.fill.results import Published, PublishedValue
 from nlsf.tables.fill.timing import Timings
-from nlsf.tables.render.time_table import TimeTable, terminal, to_csv, to_latex, to_markdown
+from nlsf.tables.render.time_table import TimeTable, sheet, to_csv
 from nlsf.tables.spec.spec_file import read_experiment
 from tables.spec_texts import GCN, VALUE, experiment
 
@@ -38,6 +39,10 @@ def row(times, label, column, epoch, total, error=None):
         found |= {f"epoch_{kind}seconds": factor * epoch, f"total_{kind}seconds": factor * total}
         found |= {f"prepare_{kind}seconds": 0.5, f"train_{kind}seconds": factor * total - 0.5}
     return {**found, "epochs": 7, "parameters": 123, "threads": 1, "rounds": 20}
+
+
+def to_markdown(table):
+    return sheet(table, Form.markdown).markdown()
 
 
 @pytest.fixture
@@ -101,7 +106,7 @@ def test_markdown(times, timings):
 
 
 def test_latex(times, timings):
-    text = to_latex(TimeTable.of(times, timings, PAPER))
+    text = sheet(TimeTable.of(times, timings, PAPER), Form.latex).latex()
     assert "Value NLSF & 2.31x (2.25x) &  \\\\" in text
     assert "MLP\\_1" in text
     assert text.count("\\begin{tabular}") == text.count("\\end{tabular}") == 2
@@ -121,8 +126,8 @@ def test_csv_has_all_that_was_measured(times, timings):
 
 @pytest.mark.parametrize("width", [40, 120])
 def test_terminal(times, timings, width):
-    console = Console(width=width, record=True, file=io.StringIO())
-    console.print(terminal(TimeTable.of(times, timings, PAPER)))
+    console = Console(width=width, record=True, file=io.StringIO(), force_terminal=True)
+    sheet(TimeTable.of(times, timings, PAPER), Form.terminal).print(console)
     text = console.export_text()
     for shown in ("2.31x", "2.25x", "0.50x", "MLP_1"):
         assert shown in text

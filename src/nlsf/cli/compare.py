@@ -8,14 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from nlsf.cli.options import DataArgument, DataRoot, Offline, Settings, data_table
-from nlsf.cli.report import say_where
+from nlsf.cli.options import (
+    DataArgument,
+    DataRoot,
+    Offline,
+    Protocol,
+    Quiet,
+    Settings,
+    data_table,
+    say,
+)
+from nlsf.display.text_table import Head, TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from nlsf.display.progress import Progress
     from nlsf.report.runs import Place
@@ -31,9 +38,7 @@ def compare(
         int | None,
         typer.Option("--seeds", "-n", help="How many splits; 3 by default.", show_default=False),
     ] = None,
-    protocol: Annotated[
-        str | None, typer.Option("--protocol", "-p", help="How examples are split.")
-    ] = None,
+    protocol: Protocol = None,
     settings: Settings = None,
     output: Annotated[
         Path | None,
@@ -43,7 +48,7 @@ def compare(
     ] = None,
     data_root: DataRoot = None,
     offline: Offline = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train several models on the same splits; print them ranked, with paired differences.
 
@@ -51,6 +56,7 @@ def compare(
     """
     from rich.console import Console
 
+    from nlsf.display.sinks import progress_for
     from nlsf.errors import ConfigError
 
     console = Console()
@@ -60,18 +66,16 @@ def compare(
     table = {"seeds": 3, **table}
     table |= {} if seeds is None else {"seeds": seeds}
     table |= {} if protocol is None else {"protocol": protocol}
-    with console.status("Loading PyTorch and the data ..."):
+    progress = progress_for(console, quiet=quiet)
+    with progress, progress.phase("Loading PyTorch and the data"):
         names = _names(models, table)
         folder = _folder(output, data)
         _check_kept(folder, names, table)
     try:
-        done, failed = _train_all(folder, names, table, console, quiet)
+        done, failed = _train_all(folder, names, table, console, progress)
     except KeyboardInterrupt as stopped:
         again = _command(folder, data, names, table, settings, data_root, offline)
-        console.print(
-            f"\nStopped; what is finished is kept. Go on with [bold]{escape(again)}[/]",
-            soft_wrap=True,
-        )
+        say(console, "\nStopped; what is finished is kept. Go on with ", again)
         raise typer.Exit(1) from stopped
     _show(console, folder, done, failed)
     if failed:
@@ -116,15 +120,13 @@ def _check_kept(folder: Path, names: Sequence[str], table: dict[str, Any]) -> No
 
 
 def _train_all(
-    folder: Path, names: Sequence[str], table: dict[str, Any], console: Console, quiet: bool
+    folder: Path, names: Sequence[str], table: dict[str, Any], console: Console, progress: Progress
 ) -> tuple[dict[str, RunFolder], dict[str, str]]:
     """The finished runs by model, and why the other models have none."""
-    from nlsf.display.sinks import progress_for
     from nlsf.errors import NLSFError
 
     done: dict[str, RunFolder] = {}
     failed: dict[str, str] = {}
-    progress = progress_for(console, quiet=quiet)
     with progress, progress.phase(total=len(names), unit="model") as models:
         for name in names:
             models.next(name)
@@ -132,7 +134,7 @@ def _train_all(
                 done[name] = _train(folder / name, name, table, progress)
             except NLSFError as error:
                 failed[name] = " ".join(str(error).split())
-                console.print(escape(f"{name}: {failed[name]}"), soft_wrap=True)
+                say(console, f"{name}: {failed[name]}")
     return done, failed
 
 
@@ -177,41 +179,39 @@ def _show(
 
     places = ranking(done)
     if places:
-        console.print(_ranked(places, failed))
-        console.print("+- is half the width of a 95 % interval.", soft_wrap=True)
+        _ranked(places, failed).print(console)
     if failed:
-        console.print(f"Failed: {escape(', '.join(failed))}.", soft_wrap=True)
+        say(console, f"Failed: {', '.join(failed)}.")
     write_ranking(folder / "comparison.csv", places, failed)
-    console.print(f"Table: [bold]{escape(str(folder / 'comparison.csv'))}[/]", soft_wrap=True)
+    say(console, "Table: ", folder / "comparison.csv")
     page = comparison_page([done[place.name] for place in places], failed)
-    say_where(console, page.write(folder / "comparison.html"))
+    say(console, "Page: ", page.write(folder / "comparison.html"))
 
 
-def _ranked(places: Sequence[Place], failed: Iterable[str]) -> Table:
+def _ranked(places: Sequence[Place], failed: Iterable[str]) -> TextTable:
     """The best model first, each with its paired differences to that one."""
-    from rich.table import Table
-
     from nlsf.report.numbers import is_share, metric_name, seconds
 
     first, metric = places[0], places[0].metric
     percent, points = ("\n(%)", "\n(points)") if is_share(metric) else ("", "")
-    table = Table("model")
-    # Numbers stay whole, however narrow the terminal is.
-    table.add_column(f"test {metric_name(metric)}{percent}", no_wrap=True)
-    table.add_column(f"validation{percent}", no_wrap=True)
-    table.add_column(f"minus {escape(first.name)}{points}", no_wrap=True)
-    table.add_column("which is")
-    table.add_column("time")
+    heads = (
+        Head("model"),
+        Head(f"test {metric_name(metric)}{percent}"),
+        Head(f"validation{percent}"),
+        Head(f"minus {first.name}{points}"),
+        Head("which is", least=12),
+        Head("time"),
+    )
+    rows = []
     for place in places:
         behind = ("", "")
         if place is not first:
             behind = _spread(metric, place.difference, sign="+"), place.behind.words()[2]
         validation = _spread(metric, (place.validation[0], float("nan")))
         test, time = _spread(metric, place.test), seconds(place.seconds)
-        table.add_row(escape(place.name), test, validation, *behind, time)
-    for failure in failed:
-        table.add_row(escape(failure), "failed")
-    return table
+        rows.append([place.name, test, validation, *behind, time])
+    rows += [[failure, "failed", "", "", "", ""] for failure in failed]
+    return TextTable(heads, rows, notes=["+- is half the width of a 95 % interval."])
 
 
 def _spread(metric: str, value: tuple[float, float], sign: str = "") -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from nlsf.cli.options import DataRoot, Offline, say
+from nlsf.display.text_table import TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,51 +24,43 @@ data_app = typer.Typer(
 _STYLES = {"ok": "green", "wrong": "bold red", "missing": "yellow"}
 
 Name = Annotated[str, typer.Argument(help="A data set of 'nlsf data list'.", show_default=False)]
-Root = Annotated[
-    Path | None,
-    typer.Option(
-        "--data-root",
-        help="Folder of raw files; by default NLSF_DATA, then the user's data folder.",
-        show_default=False,
-    ),
-]
 
 
 @data_app.command("list")
-def list_(data_root: Root = None) -> None:
+def list_(data_root: DataRoot = None) -> None:
     """List all data sets, and which of them are here."""
-    from rich.table import Table
+    from rich.console import Console
 
     from nlsf.data.catalogue.entries import CATALOGUE
     from nlsf.data.catalogue.files import data_root as found_root
 
     root = found_root(data_root)
-    table = Table("name", "level", "examples", "edges", "features", "classes")
-    for column in table.columns[2:]:
-        column.justify = "right"
-    table.columns[0].no_wrap = True
-    for header in ("homophilous", "protocol", "here"):
-        table.add_column(header)
+    rows = []
     for entry in CATALOGUE.values():
         counts = entry.statistics
         numbers = (counts.examples, counts.edges, counts.features, counts.classes)
-        table.add_row(
-            entry.name,
-            entry.level,
-            *("" if n is None else f"{n:,}" for n in numbers),
-            {True: "yes", False: "no", None: ""}[entry.homophilous],
-            entry.protocol,
-            _whereabouts(entry, root),
+        rows.append(
+            [
+                entry.name,
+                entry.level,
+                *("" if n is None else f"{n:,}" for n in numbers),
+                {True: "yes", False: "no", None: ""}[entry.homophilous],
+                entry.protocol,
+                _whereabouts(entry, root),
+            ]
         )
-    console = plain_console()
-    console.print(table)
-    console.print(f"Data root: {root}", highlight=False, soft_wrap=True)
+    heads = ("name", "level", "examples>", "edges>", "features>", "classes>")
+    console = Console()
+    TextTable.of(*heads, "homophilous", "protocol", "here", rows=rows).print(console)
+    say(console, f"Data root: {root}")
 
 
 @data_app.command()
-def info(name: Name, data_root: Root = None) -> None:
+def info(name: Name, data_root: DataRoot = None) -> None:
     """Tell everything that the catalogue knows of a data set."""
     import dataclasses
+
+    from rich.console import Console
 
     from nlsf.data.catalogue import find, options
     from nlsf.data.catalogue.files import data_root as found_root
@@ -89,15 +83,15 @@ def info(name: Name, data_root: Root = None) -> None:
         "note": entry.note,
         "here": _whereabouts(entry, root),
     }
-    console = plain_console()
-    console.print(f"[bold]{entry.name}[/]")
+    console = Console()
+    say(console, "", entry.name)
     for key, value in facts.items():
         if value:
-            _line(console, f"  {key.replace('_', ' '):14}{value}")
+            say(console, f"  {key.replace('_', ' '):14}{value}")
     for file in entry.all_files:
         state = "present" if is_present(file, root) else "missing"
         size = "" if file.size is None else f"{file.size:,} bytes"
-        _line(console, f"  {state:14}{file.at(root)}  {size}")
+        say(console, f"  {state:14}{file.at(root)}  {size}")
 
 
 @data_app.command()
@@ -105,7 +99,7 @@ def check(
     names: Annotated[
         list[str] | None, typer.Argument(help="Data sets; by default all.", show_default=False)
     ] = None,
-    data_root: Root = None,
+    data_root: DataRoot = None,
     load: Annotated[
         bool, typer.Option("--load/--no-load", help="Load what is whole and count its nodes.")
     ] = True,
@@ -114,17 +108,19 @@ def check(
 
     Exit code 1 if anything is wrong, or if a data set that you named is not here.
     """
+    from rich.console import Console
+
     from nlsf.data.catalogue import check as checked
     from nlsf.data.catalogue.files import data_root as found_root
 
-    console = plain_console()
+    console = Console()
     root = found_root(data_root)
     tally: Counter[str] = Counter()
     for row in checked(root, names or None, loading=load):
         tally[row.state] += 1
         _print_row(console, row)
     found = ", ".join(f"{count} {state}" for state, count in tally.items())
-    _line(console, f"{root}: {found or 'nothing to check'}.")
+    say(console, f"{root}: {found or 'nothing to check'}.")
     if tally["wrong"] or (names and tally["missing"]):
         raise typer.Exit(1)
 
@@ -145,10 +141,12 @@ def split(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder to write to; it is made.")
     ] = Path("splits"),
-    data_root: Root = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Download nothing.")] = False,
+    data_root: DataRoot = None,
+    offline: Offline = False,
 ) -> None:
     """Write splits of a data set as files that can be committed."""
+    from rich.console import Console
+
     from nlsf.data.catalogue import find, load
     from nlsf.data.protocols import draw, write_split
 
@@ -160,24 +158,12 @@ def split(
     count = seeds or len(dataset.given.get(how, ())) or 10
     splits = [draw(dataset, how, seed) for seed in range(count)]
     output.mkdir(parents=True, exist_ok=True)
-    console = plain_console()
+    console = Console()
     for drawn in splits:
         path = output / f"{entry.name.replace(' ', '-')}-{how}-{drawn.seed}.json"
         write_split(path, drawn, dataset)
         sizes = " / ".join(f"{part.numel():,}" for part in drawn.parts)
-        _line(console, f"{path}: {sizes}")
-
-
-def plain_console() -> Console:
-    """A console whose lines stay whole where it is not a terminal."""
-    from rich.console import Console
-
-    # What is not a terminal has no width: its lines are kept whole.
-    return Console() if sys.stdout.isatty() else Console(width=120)
-
-
-def _line(console: Console, text: str, style: str | None = None) -> None:
-    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+        say(console, f"{path}: {sizes}")
 
 
 def _number(value: float | None) -> str:
@@ -187,7 +173,7 @@ def _number(value: float | None) -> str:
 def _print_row(console: Console, row: CheckRow) -> None:
     what = f"{row.name}, {row.item}" if row.item == "statistics" else row.item
     detail = f": {row.detail}" if row.detail else ""
-    _line(console, f"{row.state:18}{what}{detail}", _STYLES.get(row.state))
+    say(console, f"{row.state:18}{what}{detail}", style=_STYLES.get(row.state, ""))
 
 
 def _whereabouts(entry: Entry, root: Path) -> str:

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nlsf.cli.options import say
+from nlsf.display.text_table import Head, TextTable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
     from rich.console import Console
 
+    from nlsf.display.progress import Progress
     from nlsf.lab import Study
 
 lab_app = typer.Typer(
@@ -28,16 +32,11 @@ _FOLDER = Path("nlsf-out") / "lab"
 @lab_app.command("list")
 def list_() -> None:
     """List all studies and what they claim."""
-    from rich.table import Table
-
-    console = _console()
-    with console.status("Loading PyTorch ..."):
+    console, progress = _console()
+    with progress.phase("Loading PyTorch"):
         from nlsf.lab import STUDIES
-    table = Table("name", "claim")
-    table.columns[0].no_wrap = True
-    for study in STUDIES.values():
-        table.add_row(study.name, study.claim)
-    console.print(table)
+    rows = [[study.name, study.claim] for study in STUDIES.values()]
+    TextTable([Head("name"), Head("claim", least=30)], rows).print(console)
 
 
 @lab_app.command()
@@ -53,13 +52,13 @@ def run(
 
     Exit code 1 if the claim does not hold on what was sampled.
     """
-    console = _console()
-    with console.status("Loading PyTorch ..."):
+    console, progress = _console()
+    with progress.phase("Loading PyTorch"):
         from nlsf.lab import find_study, read_settings
 
         study = find_study(name)
         chosen = read_settings(study, settings or [])
-    _perform(console, [(study, chosen)], output / f"{study.name}.html")
+    _perform(console, progress, [(study, chosen)], output / f"{study.name}.html")
 
 
 @lab_app.command("all")
@@ -68,40 +67,40 @@ def all_(output: Output = _FOLDER) -> None:
 
     Exit code 1 if a claim does not hold on what was sampled.
     """
-    console = _console()
-    with console.status("Loading PyTorch ..."):
+    console, progress = _console()
+    with progress.phase("Loading PyTorch"):
         from nlsf.lab import STUDIES
-    _perform(console, [(study, None) for study in STUDIES.values()], output / "gallery.html")
+    studies = [(study, None) for study in STUDIES.values()]
+    _perform(console, progress, studies, output / "gallery.html")
 
 
-def _perform(console: Console, studies: Sequence[tuple[Study, Any]], page: Path) -> None:
-    from nlsf.display.sinks import progress_for
+def _perform(
+    console: Console, progress: Progress, studies: Sequence[tuple[Study, Any]], page: Path
+) -> None:
     from nlsf.lab import perform, write_gallery
     from nlsf.report.numbers import seconds
 
     page.parent.mkdir(parents=True, exist_ok=True)  # before the work, so that nothing is lost
     outcomes = []
-    with progress_for(console).phase(total=len(studies), unit="study") as phase:
+    with progress.phase(total=len(studies), unit="study") as phase:
         for study, settings in studies:
             phase.next(study.title)
             outcome = perform(study, settings)
             outcomes.append(outcome)
             verdict = "holds" if outcome.finding.holds else "DOES NOT HOLD"
-            _line(console, f"{study.name} ({seconds(outcome.seconds)}): {verdict}.", bold=True)
-            _line(console, f"  {outcome.finding.conclusion}")
-    _line(console, f"Page: {write_gallery(outcomes, page)}", bold=True)
+            say(console, "", f"{study.name} ({seconds(outcome.seconds)}): {verdict}.")
+            say(console, f"  {outcome.finding.conclusion}")
+    say(console, "Page: ", write_gallery(outcomes, page))
     failed = [o.study.name for o in outcomes if not o.finding.holds]
     if failed:
-        _line(console, f"The claim does not hold on what was sampled: {', '.join(failed)}.")
+        say(console, f"The claim does not hold on what was sampled: {', '.join(failed)}.")
         raise typer.Exit(1)
 
 
-def _console() -> Console:
-    from nlsf.cli.data import plain_console
+def _console() -> tuple[Console, Progress]:
+    from rich.console import Console
 
-    return plain_console()
+    from nlsf.display.sinks import progress_for
 
-
-def _line(console: Console, text: str, *, bold: bool = False) -> None:
-    style = "bold" if bold else None
-    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    console = Console()
+    return console, progress_for(console)

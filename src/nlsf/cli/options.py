@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""What several commands share: their options, and `say`, which prints a line."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from nlsf.data.dataset import Dataset
 
 DATA_HELP = "A data set (see 'nlsf data list'), or a path: .npz, .mat, edges.csv, TU folder or zip."
@@ -32,6 +34,16 @@ Settings: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any key of the run's TOML; may repeat."),
 ]
+Protocol: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--protocol",
+        "-p",
+        help="How examples are split: public, random, sparse, dense, 60-20-20, a split file.",
+    ),
+]
+Cache: TypeAlias = Annotated[bool, typer.Option(help="Keep spectra on disk for the next time.")]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")]
 
 
 def is_follower() -> bool:
@@ -79,3 +91,10 @@ def parse_size(text: str) -> int:
     if size <= 0:
         raise typer.BadParameter(f"a size is expected, as in 8GB or 500MB, not {text!r}.")
     return size
+
+
+def say(console: Console, text: str, strong: object = "", style: str = "") -> None:
+    """Prints a line as it is, however long; what is strong stands at its end, in bold."""
+    from rich.text import Text
+
+    console.print(Text.assemble((text, style), (str(strong), "bold")), soft_wrap=True)

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from nlsf.cli.options import DataArgument, DataRoot, Offline, Settings, load_named
+from nlsf.cli.options import Cache, DataArgument, DataRoot, Offline, Settings, load_named, say
 
 
 def predict(
@@ -27,7 +26,7 @@ def predict(
     data_root: DataRoot = None,
     offline: Offline = False,
     settings: Settings = None,
-    cache: Annotated[bool, typer.Option(help="Keep spectra on disk for the next time.")] = True,
+    cache: Cache = True,
 ) -> None:
     """Write labels and probabilities of every node, graph or signal to a CSV file.
 
@@ -36,17 +35,19 @@ def predict(
     """
     from rich.console import Console
 
+    from nlsf.display.sinks import progress_for
+
     console = Console()
-    with console.status("Loading PyTorch and the data ..."):
+    progress = progress_for(console)
+    with progress, progress.phase("Loading PyTorch and the data"):
         from nlsf.train.run.predict import predict as apply
 
         dataset = load_named(data, data_root, offline, settings)
-    with console.status("Predicting ..."):
+    with progress.phase("Predicting"):
         found = apply(run, dataset, seed=seed, cache=cache)
     path = output or run / f"{Path(data).stem.lower()}-predictions.csv"
     found.write_csv(path)
-    said = f"Model of seed {found.seed}, {len(found.output):,} predictions"
-    console.print(f"{said}: [bold]{escape(str(path))}[/]", soft_wrap=True)
+    say(console, f"Model of seed {found.seed}, {len(found.output):,} predictions: ", path)
     if found.measured:
         numbers = ", ".join(f"{name} {value:.4f}" for name, value in found.metrics.items())
-        console.print(f"On {found.measured:,} {found.measured_on}: [bold]{numbers}[/]")
+        say(console, f"On {found.measured:,} {found.measured_on}: ", numbers)

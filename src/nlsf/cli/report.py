@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from nlsf.cli.options import DataRoot, Offline, data_table
+from nlsf.cli.options import Cache, DataRoot, Offline, data_table, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +40,7 @@ def report(
     ] = False,
     data_root: DataRoot = None,
     offline: Offline = False,
-    cache: Annotated[bool, typer.Option(help="Keep spectra on disk for the next time.")] = True,
+    cache: Cache = True,
 ) -> None:
     """Write a page that shows what a model learned: one HTML file that needs nothing else.
 
@@ -49,38 +48,38 @@ def report(
     """
     from rich.console import Console
 
+    from nlsf.display.sinks import progress_for
+
     if len(runs) > 1 and (seed is not None or data_root is not None or offline or not cache):
         raise typer.BadParameter(
             "a comparison reads no data: leave --seed, --data-root, --offline and --no-cache out."
         )
     console = Console()
-    with console.status("Loading PyTorch and the data ..."):
+    progress = progress_for(console)
+    with progress, progress.phase("Loading PyTorch and the data"):
         from nlsf.report.write import report as write
 
         dataset = _dataset(runs[0], data_root, offline)
-    with console.status("Writing the page ..."):
+    with progress.phase("Writing the page"):
         path = write(list(runs), output, seed=seed, dataset=dataset, cache=cache, open=open_page)
-    say_where(console, path)
+    say(console, "Page: ", path)
 
 
 def report_after(console: Console, result: RunResult, *, cache: bool) -> None:
     """The page of a run that has just been trained; what goes wrong here costs a sentence only."""
+    from nlsf.display.sinks import progress_for
+
     try:
-        with console.status("Writing the page ..."):
+        with progress_for(console).phase("Writing the page"):
             from nlsf.report.write import report as write
 
             path = write(result, cache=cache)
     except (KeyboardInterrupt, Exception) as error:  # the models are trained and measured already
         reason = "stopped" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())
         said = f"No page ({reason.rstrip('.') or type(error).__name__}). Try again with: "
-        console.print(escape(f"{said}nlsf report {result.folder.path}"), soft_wrap=True)
+        say(console, said, f"nlsf report {result.folder.path}")
     else:
-        say_where(console, path)
-
-
-def say_where(console: Console, path: Path) -> None:
-    """Prints where a page lies."""
-    console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)
+        say(console, "Page: ", path)
 
 
 def _dataset(run: Path, root: Path | None, offline: bool) -> Dataset | None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from nlsf.cli.collection import decompose_all
-from nlsf.cli.options import DataArgument, DataRoot, Offline, Settings, load_named
-from nlsf.cli.report import say_where
+from nlsf.cli.options import Cache, DataArgument, DataRoot, Offline, Settings, load_named, say
+from nlsf.display.text_table import TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from nlsf.data.dataset import Dataset
+    from nlsf.display.progress import Progress
     from nlsf.spectral import Bands, Spectrum
 
 _COMPLETE = 8_000
@@ -47,7 +47,7 @@ def spectrum(
     data_root: DataRoot = None,
     offline: Offline = False,
     settings: Settings = None,
-    cache: Annotated[bool, typer.Option(help="Keep spectra on disk for the next time.")] = True,
+    cache: Cache = True,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -69,9 +69,11 @@ def spectrum(
     """
     from rich.console import Console
 
+    from nlsf.display.sinks import progress_for
     from nlsf.spectral import DyadicBands, IndexBands
 
     console = Console()
+    progress = progress_for(console)
     path = output or Path("nlsf-out") / f"{Path(data).stem.lower()}-spectrum.svg"
     if path.suffix.lower() not in _PICTURES or path.is_dir():
         raise typer.BadParameter(f"{path} is not the name of a picture: {', '.join(_PICTURES)}.")
@@ -82,17 +84,18 @@ def spectrum(
     if workers is not None and cluster != "local":
         raise typer.BadParameter("--workers goes with --cluster local.")
     family: Bands = DyadicBands(r=rate, S=bands)
-    with console.status("Loading PyTorch and the data ..."):
+    with progress, progress.phase("Loading PyTorch and the data"):
         from nlsf.spectral import laplacian, partial_eigh
 
         dataset = load_named(data, data_root, offline, settings)
         one, x = _graph(dataset, graph)
     if cluster is not None:
-        decompose_all(console, dataset, cluster, workers, largest=_COMPLETE)
+        _decompose_all(console, progress, dataset, cluster, workers)
     path.parent.mkdir(parents=True, exist_ok=True)  # before the work, so that nothing is lost
-    console.print(
-        f"[bold]{escape(dataset.name)}[/]: {one.num_nodes:,} nodes, {one.num_edges // 2:,} edges, "
-        f"{dataset.num_features} features"
+    say(
+        console,
+        f"{dataset.name}: {one.num_nodes:,} nodes, {one.num_edges // 2:,} edges, "
+        f"{dataset.num_features} features",
     )
     title = f"{dataset.name}, {bands} dyadic bands (r = {rate:g})"
     if one.num_nodes > _COMPLETE:
@@ -101,26 +104,26 @@ def spectrum(
     spectra = []
     for normalization in (None, "sym"):
         shift = laplacian(one, normalization=normalization)
-        with console.status(f"Eigendecomposition of {shift.name} ..."):
+        with progress.phase(f"Eigendecomposition of {shift.name}"):
             wanted = family if one.num_nodes > _COMPLETE else None
             spectra.append(partial_eigh(shift, bands=wanted, cache=cache))
         _print_spectrum(console, spectra[-1], family, x)
     try:
         from nlsf.plotting import plot_spectra
 
-        with console.status("Drawing ..."):
+        with progress.phase("Drawing"):
             plot_spectra(spectra, family, x, path, title=title)
-        console.print(f"Picture: [bold]{escape(str(path))}[/]", soft_wrap=True)
+        say(console, "Picture: ", path)
     except ModuleNotFoundError as error:
-        console.print(f"No picture: {error.name} is missing. pip install 'nlsf\\[plot]'")
+        say(console, f"No picture: {error.name} is missing. pip install 'nlsf[plot]'")
     if page is not None or open_page:
-        with console.status("Writing the page ..."):
+        with progress.phase("Writing the page"):
             from nlsf.report.page import write_page
             from nlsf.report.spectrum_page import spectrum_page
 
             shown = spectrum_page(dataset, spectra, family, graph=graph)
             place = write_page(shown, page or path.with_suffix(".html"), open=open_page)
-        say_where(console, place)
+        say(console, "Page: ", place)
 
 
 def _graph(dataset: Dataset, number: int) -> tuple[Data, Tensor]:
@@ -143,21 +146,55 @@ def _graph(dataset: Dataset, number: int) -> tuple[Data, Tensor]:
 
 
 def _print_spectrum(console: Console, spectrum: Spectrum, bands: Bands, x: Tensor) -> None:
-    from rich.table import Table
-
     from nlsf.spectral.summary import summarize
 
     repeated = spectrum.multiplicities[spectrum.multiplicities > 1]
-    console.print(
-        f"\n[bold]{spectrum.name}[/]: {spectrum.nullity} component(s), "
+    say(
+        console,
+        f"\n{spectrum.name}: {spectrum.nullity} component(s), "
         f"largest eigenvalue {spectrum.lam_max:.6g}, {spectrum.num_eigenspaces:,} eigenspaces "
         f"({len(repeated):,} of them repeated, the largest of dimension "
         f"{int(spectrum.multiplicities.max())}), "
-        f"largest residual {float(spectrum.residuals.max()):.1e}"
+        f"largest residual {float(spectrum.residuals.max()):.1e}",
     )
-    table = Table("band", "frequencies", "eigenvalues", "share of the features' energy")
-    for column in table.columns[2:]:
-        column.justify = "right"
-    for j, row in enumerate(summarize(spectrum, bands, x), start=1):
-        table.add_row(str(j), row.label, f"{row.dimension:,}", f"{100 * row.energy:.2f} %")
-    console.print(table)
+    rows = [
+        [str(j), row.label, f"{row.dimension:,}", f"{100 * row.energy:.2f} %"]
+        for j, row in enumerate(summarize(spectrum, bands, x), start=1)
+    ]
+    heads = ("band", "frequencies", "eigenvalues>", "share of the features' energy>")
+    TextTable.of(*heads, rows=rows).print(console)
+
+
+def _decompose_all(
+    console: Console, progress: Progress, dataset: Dataset, cluster: str, workers: int | None
+) -> None:
+    """Fills the cache with the spectra of L and N of every graph, where `partial_eigh` finds them.
+
+    Raises:
+        ConfigError: the data is one graph, or a graph is larger than that.
+    """
+    from nlsf.cluster import connect, fill_cache
+    from nlsf.errors import ConfigError
+    from nlsf.spectral import SpectrumCache
+
+    sizes = [int(graph.num_nodes) for graph in dataset.graphs]
+    if len(sizes) == 1:
+        raise ConfigError(f"--cluster is for sets of graphs, and {dataset.name} is one graph.")
+    if max(sizes) > _COMPLETE:
+        number = sizes.index(max(sizes))
+        raise ConfigError(
+            f"Graph {number} of {dataset.name} has {max(sizes):,} nodes, and --cluster decomposes "
+            f"graphs of up to {_COMPLETE:,} completely: ask for leading eigenpairs with "
+            "nlsf.cluster.fill_cache(graphs, k=...)."
+        )
+    with ExitStack() as opened:
+        with progress.phase("Reaching the cluster"):
+            client = opened.enter_context(connect(cluster, workers=workers))
+        say(
+            console,
+            f"{dataset.name}: {len(sizes):,} graphs, {sum(sizes):,} nodes, on "
+            f"{len(client.nthreads())} worker(s) of {client.scheduler.address}",
+        )
+        fill_cache(dataset.graphs, cluster=client, progress=progress)
+        fill_cache(dataset.graphs, normalization="sym", cluster=client, progress=progress)
+    say(console, "Spectra: ", SpectrumCache().root)

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from nlsf.cli.options import DataRoot, Offline
+from nlsf.cli.options import DataRoot, Offline, Quiet, say
+from nlsf.display.text_table import Form, Head, Sheet, TextTable
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from rich.console import Console
 
-    from nlsf.tables.fill.fill import Filled
-    from nlsf.tables.fill.results import Published, Store
+    from nlsf.tables.fill.fill import Outcome
+    from nlsf.tables.fill.results import Store
     from nlsf.tables.spec.experiment import Experiment
 
 _BUDGET = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
-
-
-class Format(StrEnum):
-    """How a table is printed."""
-
-    terminal = "terminal"
-    markdown = "markdown"
-    csv = "csv"
-    latex = "latex"
 
 
 def table(
@@ -62,7 +51,7 @@ def table(
             show_default=False,
         ),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", "-f", help="How to print.")] = Format.terminal,
+    form: Annotated[Form, typer.Option("--format", "-f", help="How to print.")] = Form.terminal,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write instead of printing.")
     ] = None,
@@ -85,7 +74,7 @@ def table(
     ),
     data_root: DataRoot = None,
     offline: Offline = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the table only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Print a table of the paper: our numbers, the paper's beside them, paired differences.
 
@@ -94,129 +83,100 @@ def table(
     """
     from rich.console import Console
 
+    from nlsf.display.sinks import progress_for
+
     seconds = None if budget is None else _seconds(budget)
     if budget is not None and not run:
         raise typer.BadParameter("--budget is for --run.")
+    narrowed = run or methods or data or against or output or form is not Form.terminal
+    if document is not None and (name or narrowed):
+        raise typer.BadParameter("--document writes whole tables: name the file only.")
+    if document is None and name is None and narrowed:
+        raise typer.BadParameter("which experiment? Without a name, all are listed.")
     console = Console()
-    with console.status("Loading PyTorch and the experiment ..."):
+    with progress_for(console, quiet=quiet).phase("Loading PyTorch and the experiment"):
+        from nlsf.tables.fill.fill import fill
         from nlsf.tables.fill.results import Published, Store
-        from nlsf.tables.spec.spec_file import experiment_names, find_experiment
+        from nlsf.tables.fill.timing import Timings, time_all
+        from nlsf.tables.render import result_text, time_table
+        from nlsf.tables.render.result_table import ResultTable
+        from nlsf.tables.spec.spec_file import find_experiment
 
         store = Store(results)
         if document is not None:
-            if name or run or methods or data or against or output or form is not Format.terminal:
-                raise typer.BadParameter("--document writes whole tables: name the file only.")
             _document(console, document, experiments, store)
             return
-        if name is None:
-            if run or methods or data or against or output or form is not Format.terminal:
-                raise typer.BadParameter("which experiment? Without a name, all are listed.")
-            found = [find_experiment(one, experiments) for one in experiment_names(experiments)]
-        else:
+        if name is not None:
             whole = find_experiment(name, experiments).at(data_root, offline)
-            experiment = whole.select(_names(methods), _names(data))
+            shown = whole.select(_names(methods), _names(data))
             if against:  # an unknown name is better known before hours of work
-                experiment.select([against])
-            published = Published.beside(experiments, experiment)
+                shown.select([against])
+            published = Published.beside(experiments, shown)
     if name is None:
-        _list(console, found, store)
+        _list(console, experiments, store)
         return
-    # The table itself may be piped: what is said beside it goes elsewhere.
-    said = Console(stderr=True) if form is not Format.terminal and output is None else console
-    if experiment.measure == "time":
-        from nlsf.cli.table_times import run_times
-        from nlsf.tables.fill.timing import Timings
-        from nlsf.tables.render import time_table
-
-        if run and methods:
-            raise typer.BadParameter("--methods: times are measured of all methods together.")
-        if against:
-            raise typer.BadParameter("--against: times are ratios to those of GCN.")
-        timings = Timings(results)
-        measured = whole.select(None, _names(data))
-        failed = run and not run_times(said, measured, timings, work, seconds, quiet)
-        times = time_table.TimeTable.of(measured, timings, published, experiment)
-        _print(console, time_table, times, form, output)
-        if failed:
+    is_time, outcome = shown.measure == "time", None
+    if is_time and run and methods:
+        raise typer.BadParameter("--methods: times are measured of all methods together.")
+    if is_time and against:
+        raise typer.BadParameter("--against: times are ratios to those of GCN.")
+    measured = whole.select(None, _names(data)) if is_time else shown
+    if run:
+        # The table itself may be piped: what is said beside it goes elsewhere.
+        said = Console(stderr=True) if form is not Form.terminal and output is None else console
+        runner: Callable[..., Outcome] = time_all if is_time else fill
+        options = {"budget": seconds, "display": progress_for(said, quiet=quiet)}
+        rows = Timings(results) if is_time else store
+        try:
+            outcome = runner(measured, rows, work, **options)
+        except KeyboardInterrupt as stopped:
+            kept = f"{_filled(measured, store)} are filled and kept in {results}"
+            begun = f"what was begun is kept in {work}"
+            say(said, f"\nStopped: {kept}; {begun}. Go on with the same command.")
+            raise typer.Exit(1) from stopped
+    if is_time:
+        times = time_table.TimeTable.of(measured, Timings(results), published, shown)
+        forms: tuple[Any, Any, Any] = time_table.sheet, time_table.to_csv, times
+    else:
+        found = ResultTable.of(shown, store, published, against)
+        forms = result_text.sheet, result_text.to_csv, found
+    _print(console, *forms, form, output)
+    if outcome is not None:
+        _tell(said, outcome, name)
+        if outcome.failed:
             raise typer.Exit(1)
-        return
-    filled = _fill(said, experiment, store, work, seconds, quiet) if run else None
-    _show(console, experiment, store, published, against, form, output)
-    if filled is not None:
-        _tell(said, filled, name)
-        if filled.failed:
-            raise typer.Exit(1)
-
-
-def _fill(
-    console: Console,
-    experiment: Experiment,
-    store: Store,
-    work: Path,
-    budget: float | None,
-    quiet: bool,
-) -> Filled:
-    from nlsf.display.sinks import progress_for
-    from nlsf.tables.fill.fill import fill
-
-    try:
-        with progress_for(console, quiet=quiet) as display:
-            return fill(experiment, store, work, budget=budget, display=display)
-    except KeyboardInterrupt as stopped:
-        console.print(
-            f"\nStopped: {_filled(experiment, store)} cells are filled and kept in "
-            f"{escape(str(store.path))}; what was begun is kept in {escape(str(work))}. Go on with "
-            "the same command.",
-            soft_wrap=True,
-            highlight=False,
-        )
-        raise typer.Exit(1) from stopped
-
-
-def _show(
-    console: Console,
-    experiment: Experiment,
-    store: Store,
-    published: Published,
-    against: str | None,
-    form: Format,
-    output: Path | None,
-) -> None:
-    from nlsf.tables.render import result_text
-    from nlsf.tables.render.result_table import ResultTable
-
-    results = ResultTable.of(experiment, store, published, against)
-    _print(console, result_text, results, form, output)
 
 
 def _print(
-    console: Console, forms: ModuleType, results: Any, form: Format, output: Path | None
+    console: Console,
+    sheet: Callable[[Any, Form], Sheet],
+    to_csv: Callable[[Any], str],
+    table: Any,
+    form: Form,
+    output: Path | None,
 ) -> None:
-    """Prints a table or writes it into a file.
+    """Prints a table in a form, or writes it into a file."""
+    from rich.console import Console
 
-    Args:
-        console: where to.
-        forms: has ``terminal``, ``to_markdown``, ``to_csv`` and ``to_latex``.
-        results: what they take.
-        form: which of them.
-        output: the file.
-    """
     from nlsf.store.files import write_text
 
-    if form is Format.terminal:
-        if output is None:
-            console.print(forms.terminal(results))
-            return
-        with console.capture() as capture:
-            console.print(forms.terminal(results))
+    if form is Form.terminal and output is None:
+        sheet(table, form).print(console)
+        return
+    if form is Form.csv:
+        text = to_csv(table)
+    elif form is Form.terminal:
+        plain = Console(force_terminal=False)
+        with plain.capture() as capture:
+            sheet(table, form).print(plain)
         text = capture.get()
     else:
-        text = getattr(forms, f"to_{form.value}")(results)
+        text = getattr(sheet(table, form), form.value)()
     if output is None:
         typer.echo(text, nl=False)
     else:
         write_text(output, text)
-        console.print(f"Table: [bold]{escape(str(output))}[/]", soft_wrap=True)
+        say(console, "Table: ", output)
 
 
 def _document(console: Console, path: Path, experiments: Path, store: Store) -> None:
@@ -231,53 +191,46 @@ def _document(console: Console, path: Path, experiments: Path, store: Store) -> 
         raise FormatError(f"{path}: {error}") from error
     if new != old:
         write_text(path, new)
-    same = "" if new != old else " was up to date"
-    console.print(f"Tables: [bold]{escape(str(path))}[/]{same}", soft_wrap=True)
+    say(console, "Tables: " if new != old else "Tables, which were up to date: ", path)
 
 
-def _tell(console: Console, filled: Filled, name: str) -> None:
+def _tell(console: Console, outcome: Outcome, name: str) -> None:
     """What was not filled, and why."""
-    for place, reason in filled.failed:
-        console.print(f"Failed: {place.name}: {reason}", markup=False, soft_wrap=True)
-    for places, why in (
-        (filled.held, "Another process is at"),
-        (filled.left, "No time was left for"),
+    if outcome.unit == "cell":  # below a table of times it is said anyway
+        for failed, reason in outcome.failed:
+            say(console, f"Failed: {failed}: {reason}")
+    for names, why in (
+        (outcome.held, "Another process is at"),
+        (outcome.left, "No time was left for"),
     ):
-        if places:
-            names = ", ".join(place.name for place in places)
-            text = f"{why} {_cells(len(places))}: {names}."
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
-    if filled.left:
-        again = f"nlsf table {name} --run"
-        console.print(f"Go on with [bold]{escape(again)}[/]", soft_wrap=True)
+        if names:
+            count = f"{len(names)} {outcome.unit}{'' if len(names) == 1 else 's'}"
+            say(console, f"{why} {count}: {', '.join(names)}.")
+    if outcome.left:
+        say(console, "Go on with ", f"nlsf table {name} --run")
 
 
-def _list(console: Console, experiments: list[Experiment], store: Store) -> None:
-    from rich.table import Table
+def _list(console: Console, experiments: Path, store: Store) -> None:
+    from nlsf.tables.spec.spec_file import experiment_names, find_experiment
 
-    table = Table("experiment", "cells filled", "title")
-    table.columns[1].justify = "right"
-    for one in experiments:
-        table.add_row(escape(one.name), _filled(one, store), escape(one.title))
-    console.print(table)
+    found = [find_experiment(name, experiments) for name in experiment_names(experiments)]
+    heads = Head("experiment"), Head("filled", number=True), Head("title", least=20)
+    rows = [[one.name, _filled(one, store), one.title] for one in found]
+    TextTable(heads, rows).print(console)
 
 
 def _filled(experiment: Experiment, store: Store) -> str:
-    """How many cells have all of their rows: ``3 of 12``; data sets, in a table of times."""
+    """How many cells have all of their rows: ``3 of 12 cells``; of times, how many data sets."""
     if experiment.measure == "time":
         from nlsf.tables.fill.timing import Timings
 
         timings = Timings(store.path)
         whole = sum(timings.is_whole(experiment, column) for column in experiment.columns)
-        return f"{whole} of {len(experiment.columns)}"
+        return f"{whole} of {len(experiment.columns)} data sets"
     missing = [
         store.missing(cell, experiment.seeds_of(column)) for _, column, cell in experiment.cells()
     ]
-    return f"{sum(not seeds for seeds in missing)} of {len(missing)}"
-
-
-def _cells(count: int) -> str:
-    return f"{count} cell{'' if count == 1 else 's'}"
+    return f"{sum(not seeds for seeds in missing)} of {len(missing)} cells"
 
 
 def _names(text: str | None) -> list[str] | None:

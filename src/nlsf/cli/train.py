@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from nlsf.cli.options import (
     DATA_HELP,
+    Cache,
     DataRoot,
     Offline,
+    Protocol,
+    Quiet,
     Settings,
     data_table,
     is_follower,
     parse_size,
+    say,
 )
 from nlsf.cli.report import report_after
 
@@ -39,14 +42,7 @@ def train(
             "--model", "-m", help="att-node, index, value; graph, pooling.", show_default=False
         ),
     ] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            "--protocol",
-            "-p",
-            help="How examples are split: public, random, sparse, dense, 60-20-20, a split file.",
-        ),
-    ] = None,
+    protocol: Protocol = None,
     seeds: Annotated[
         int | None, typer.Option("--seeds", "-n", help="How many splits, one model each.")
     ] = None,
@@ -64,7 +60,7 @@ def train(
     ] = None,
     data_root: DataRoot = None,
     offline: Offline = False,
-    cache: Annotated[bool, typer.Option(help="Keep spectra on disk for the next time.")] = True,
+    cache: Cache = True,
     checkpoint_seconds: Annotated[
         float, typer.Option("--checkpoint-seconds", help="Time between checkpoints.")
     ] = 10.0,
@@ -80,13 +76,15 @@ def train(
     report: Annotated[
         bool, typer.Option(help="Also write a page, report.html, that shows what was learned.")
     ] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a model on every split of a data set and measure it on the test examples.
 
     All settings have defaults that suit the data; each is a key of the run's config.toml.
     """
     from rich.console import Console
+
+    from nlsf.display.sinks import progress_for
 
     console = Console(quiet=is_follower())
     table = _table(data, model, protocol, seeds, seed, settings, config, data_root, offline)
@@ -100,20 +98,18 @@ def train(
         raise typer.BadParameter("--resume goes on with a run as it was: leave the rest out.")
     if resume is None and "name" not in table["data"]:
         raise typer.BadParameter("which data? Name a data set, a path, --config or --resume.")
-    with console.status("Loading PyTorch and the data ..."):
+    progress = options["display"] = progress_for(console, quiet=quiet)
+    with progress.phase("Loading PyTorch"):
         from nlsf import train as training
-        from nlsf.display.sinks import progress_for
-    options["display"] = progress_for(console, quiet=quiet)
     try:
-        with training.Group.joined() as group:
+        with progress, training.Group.joined() as group:
             options["group"] = group
             if resume is not None:
                 result = training.resume(resume, **options)
             else:
                 result = training.train(table["data"]["name"], table, output=output, **options)
     except training.Interrupted as stopped:
-        again = f"nlsf train --resume {stopped.folder.path}"
-        console.print(f"\nStopped. Go on with [bold]{escape(again)}[/]", soft_wrap=True)
+        say(console, "\nStopped. Go on with ", f"nlsf train --resume {stopped.folder.path}")
         raise typer.Exit(1) from stopped
     _print_result(console, result)
     if report and group.first:
@@ -152,22 +148,21 @@ def _table(
 
 
 def _print_result(console: Console, result: RunResult) -> None:
-    from rich.table import Table
-
+    from nlsf.display.text_table import TextTable
     from nlsf.report.numbers import metric_value
 
     if len(result.rows) > 1:
-        table = Table("seed", f"validation {result.metric}", f"test {result.metric}", "best epoch")
-        for row in result.rows:
-            table.add_row(
+        rows = [
+            [
                 str(row["seed"]),
                 metric_value(result.metric, row[f"val_{result.metric}"]),
                 metric_value(result.metric, row[f"test_{result.metric}"]),
                 str(row["best_epoch"]),
-            )
-        for column in table.columns:
-            column.justify = "right"
-        console.print(table)
+            ]
+            for row in result.rows
+        ]
+        heads = ("seed>", f"validation {result.metric}>", f"test {result.metric}>", "best epoch>")
+        TextTable.of(*heads, rows=rows).print(console)
     mean, half = result.summary()
     spread = "" if half != half else f" +- {metric_value(result.metric, half)} (95 % of the mean)"
     sizes = result.rows[0]["sizes"]
@@ -176,4 +171,4 @@ def _print_result(console: Console, result: RunResult) -> None:
         f"{len(result.rows)} split(s) of {sizes[0]:,} / {sizes[1]:,} / {sizes[2]:,} examples",
         soft_wrap=True,
     )
-    console.print(f"Run: [bold]{escape(str(result.folder.path))}[/]", soft_wrap=True)
+    say(console, "Run: ", result.folder.path)

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from nlsf.cli.options import DataArgument, DataRoot, Offline, Settings, data_table
-from nlsf.cli.report import say_where
+from nlsf.cli.options import (
+    DataArgument,
+    DataRoot,
+    Offline,
+    Protocol,
+    Quiet,
+    Settings,
+    data_table,
+    say,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from nlsf.tables.tune.space import Space
-    from nlsf.tables.tune.trials import Tuned, Tuning
+    from nlsf.tables.tune.trials import Tuned
+
+_PATIENCE = 30.0
+"""Seconds that a process has to put its trial back."""
 
 
 def tune(
@@ -27,9 +42,7 @@ def tune(
     splits: Annotated[
         int, typer.Option("--splits", help="Splits that every point is trained on.")
     ] = 3,
-    protocol: Annotated[
-        str | None, typer.Option("--protocol", "-p", help="How examples are split.")
-    ] = None,
+    protocol: Protocol = None,
     settings: Settings = None,
     space: Annotated[
         Path | None,
@@ -60,7 +73,7 @@ def tune(
     ] = None,
     data_root: DataRoot = None,
     offline: Offline = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
+    quiet: Quiet = False,
     helper: Annotated[bool, typer.Option("--helper", hidden=True)] = False,
 ) -> None:
     """Find settings of a model on validation data; test parts of the splits are out of reach.
@@ -70,6 +83,7 @@ def tune(
     """
     from rich.console import Console
 
+    from nlsf.display.sinks import progress_for
     from nlsf.errors import ConfigError
 
     console = Console()
@@ -78,7 +92,9 @@ def tune(
         raise ConfigError("A tuning has --splits for its splits and --model for its model.")
     table = {**table, "model": {**table.get("model", {}), "name": model}}
     table |= {} if protocol is None else {"protocol": protocol}
-    with console.status("Loading PyTorch and the data ..."):
+    progress = progress_for(console, quiet=quiet or helper)
+    with progress, progress.phase("Loading PyTorch and the data"):
+        from nlsf.tables.tune.search import tune as search
         from nlsf.tables.tune.trials import Tuning
 
         tuning = Tuning(trials, splits)
@@ -87,11 +103,9 @@ def tune(
         folder = _folder(output, f"tune-{name}")
     place = storage or str(folder / "study.journal")
     if helper:
-        _tune(console, table, choices, tuning, place, name, quiet=True)
+        search(table, choices, tuning, storage=place, study=name)
         return
-    from nlsf.cli.tune_workers import Workers
-
-    helpers = Workers(workers, place)
+    helpers = _Workers(workers, place)
     try:
         helpers.start(
             [
@@ -104,7 +118,7 @@ def tune(
                 *(("--offline",) if offline else ()),
             ]
         )
-        _tune(console, table, choices, tuning, place, name, quiet=quiet)
+        search(table, choices, tuning, storage=place, study=name, display=progress)
         helpers.wait()
     except KeyboardInterrupt as stopped:
         helpers.stop()
@@ -154,28 +168,11 @@ def _folder(output: Path | None, stem: str) -> Path:
     return output
 
 
-def _tune(
-    console: Console,
-    table: dict[str, Any],
-    space: Space,
-    tuning: Tuning,
-    storage: str,
-    study: str,
-    *,
-    quiet: bool,
-) -> None:
-    from nlsf.display.sinks import progress_for
-    from nlsf.tables.tune.search import tune as search
-
-    display = progress_for(console, quiet=quiet)
-    search(table, space, tuning, storage=storage, study=study, display=display)
-
-
 def _say_stopped(console: Console, folder: Path, storage: str | None) -> None:
     """How to go on; the storage is not repeated, because a password may stand in it."""
     same = "" if storage is None else " and the same --storage"
     again = f"Go on with the same command, --output {folder}{same}."
-    console.print(f"\nStopped; all trials that were over are kept. {escape(again)}", soft_wrap=True)
+    say(console, f"\nStopped; all trials that were over are kept. {again}")
 
 
 def _finish(
@@ -199,33 +196,97 @@ def _finish(
     best = Job.of({**merged(table, space.table(tuned.point)), "seeds": 1}).config.to_table()
     del best["seeds"]
     write_text(folder / "best.toml", write_toml(best))
-    again = f"nlsf train --config {folder / 'best.toml'} --seeds 10"
-    console.print(f"Train with [bold]{escape(again)}[/]", soft_wrap=True)
+    say(console, "Train with ", f"nlsf train --config {folder / 'best.toml'} --seeds 10")
     page = tuning_page(study, tuned.metric, tuned.trials, importances(storage, study))
-    say_where(console, page.write(folder / "tuning.html"))
+    say(console, "Page: ", page.write(folder / "tuning.html"))
 
 
 def _print(console: Console, tuned: Tuned) -> None:
     """The best point beside the defaults."""
-    from rich.table import Table
-
+    from nlsf.display.text_table import Cell, Head, TextTable
     from nlsf.report.numbers import metric_value
     from nlsf.tables.tune.space import encode
 
     first = next((one for one in tuned.trials if one.point == tuned.default), None)
-    shown = Table("setting", "default", "best")
+    rows: list[list[Cell] | None] = []
     for key, value in tuned.point.items():
         before, after = encode(tuned.default[key]), encode(value)
         style = "bold" if before != after else "dim"
-        shown.add_row(escape(key), escape(before), escape(after), style=style)
+        rows.append([[[(text, style)]] for text in (key, before, after)])
     known = metric_value(tuned.metric, None if first is None else first.value)
     best = metric_value(tuned.metric, tuned.value)
-    shown.add_section()
-    shown.add_row(f"validation {tuned.metric}", known, best)
-    console.print(shown)
+    rows += [None, [f"validation {tuned.metric}", known, best]]
+    heads = Head("setting"), Head("default", least=20), Head("best", least=20)
+    TextTable(heads, rows).print(console)
     states = [trial.state for trial in tuned.trials]
     counts = [f"{states.count(s)} {s}" for s in ("complete", "pruned", "failed") if s in states]
     console.print(
         f"Validation {tuned.metric} [bold]{best}[/], defaults {known}; trials: {', '.join(counts)}",
         soft_wrap=True,
     )
+
+
+class _Workers:
+    """Processes that run the same command, as helpers, on the same storage.
+
+    The cores are divided among them and this process.
+
+    Args:
+        count: how many processes there will be, this one included.
+        storage: of the trials; it is handed over in the environment, where no other user sees it.
+    """
+
+    def __init__(self, count: int, storage: str) -> None:
+        self._count, self._storage = count, storage
+        self._running: list[tuple[subprocess.Popen[bytes], IO[bytes]]] = []
+
+    def start(self, arguments: list[str]) -> None:
+        """Starts them with the arguments of ``nlsf tune``."""
+        if self._count == 1:
+            return
+        import torch
+
+        threads = max(1, torch.get_num_threads() // self._count)
+        torch.set_num_threads(threads)
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": str(threads),
+            "NLSF_STORAGE": self._storage,
+        }
+        for _ in range(self._count - 1):
+            said = tempfile.TemporaryFile()  # noqa: SIM115 - not a pipe, which blocks when it is full
+            process = subprocess.Popen(
+                [sys.executable, "-m", "nlsf.cli", "tune", *arguments, "--helper"],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+            )
+            self._running.append((process, said))
+
+    def wait(self) -> None:
+        """Until all have ended.
+
+        Raises:
+            ConfigError: one failed, with what it said.
+        """
+        from nlsf.errors import ConfigError
+
+        for process, said in self._running:
+            if process.wait():
+                said.seek(0)
+                lines = said.read().decode(errors="replace").strip().splitlines()
+                reason = lines[-1] if lines else f"it ended with {process.returncode}."
+                raise ConfigError(f"A worker failed: {reason.removeprefix('nlsf: ')}")
+
+    def stop(self) -> None:
+        """Interrupts those that run, as Ctrl-C does, and waits for them."""
+        for process, _ in self._running:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+        for process, _ in self._running:
+            try:
+                process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

@@ -23,7 +23,7 @@ from nlsf.tables.tune.trials import Trial
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.train import RunResult, resume, train
 
-_Outcome = Literal["filled", "kept", "failed", "held", "left"]
+_End = Literal["filled", "kept", "failed", "held", "left"]
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,11 @@ class Place:
 
 
 @dataclass
-class Filled:
-    """What became of the places of a table.
+class Outcome:
+    """What became of the parts of a table, by their names.
 
     Attributes:
+        unit: what a part is: a cell, or a data set of a table of times.
         kept: they had all of their rows already.
         filled: they have them now.
         failed: they could not be run; with the reason.
@@ -53,11 +54,12 @@ class Filled:
         left: there was no time for them.
     """
 
-    kept: list[Place] = field(default_factory=list)
-    filled: list[Place] = field(default_factory=list)
-    failed: list[tuple[Place, str]] = field(default_factory=list)
-    held: list[Place] = field(default_factory=list)
-    left: list[Place] = field(default_factory=list)
+    unit: str
+    kept: list[str] = field(default_factory=list)
+    filled: list[str] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
 
 
 def fill(
@@ -68,7 +70,7 @@ def fill(
     budget: float | None = None,
     display: Progress | None = None,
     cache: bool = True,
-) -> Filled:
+) -> Outcome:
     """Tunes and trains what a table lacks, the most informative first (see `in_order`).
 
     A cell is tuned into ``work/STEM/study.journal``, trained into a run folder beside it, and then
@@ -87,7 +89,7 @@ def fill(
     if experiment.measure == "time":
         raise ConfigError(f"{experiment.name} is a table of times: use nlsf.tables.fill.timing.")
     deadline = None if budget is None else time.monotonic() + budget
-    filling = _Filling(store, work, deadline, display or Progress(), cache, Filled())
+    filling = _Filling(store, work, deadline, display or Progress(), cache, Outcome("cell"))
     lacking = filling.lacking(in_order(experiment))
     if lacking:
         with filling.display.phase(total=len(lacking), unit="cell", limit=budget) as phase:
@@ -118,7 +120,7 @@ class _Filling:
     deadline: float | None
     display: Progress
     cache: bool
-    result: Filled
+    result: Outcome
 
     def run(self, lacking: Sequence[Place], phase: Phase) -> None:
         """Goes over the places; at the end again over those that another process held."""
@@ -131,7 +133,7 @@ class _Filling:
                 if self._attempt(place, number, phase) == "held"
             ]
             if len(self.result.filled) == done:  # nothing was to do for us, so no time has passed
-                self.result.held.extend(place for _, place in held)
+                self.result.held.extend(place.name for _, place in held)
                 return
             waiting = held
 
@@ -144,11 +146,14 @@ class _Filling:
             except NLSFError as error:
                 self._fail(place, error)
             else:
-                (lacking if missing else self.result.kept).append(place)
+                if missing:
+                    lacking.append(place)
+                else:
+                    self.result.kept.append(place.name)
         return lacking
 
-    def _attempt(self, place: Place, number: int, phase: Phase) -> _Outcome:
-        outcome: _Outcome = "left"
+    def _attempt(self, place: Place, number: int, phase: Phase) -> _End:
+        outcome: _End = "left"
         if not self._is_late():
             try:
                 with held(self.work / place.cell.stem) as free:
@@ -157,10 +162,10 @@ class _Filling:
                 self._fail(place, error)
                 return "failed"
         if outcome != "held":  # it is looked at again
-            getattr(self.result, outcome).append(place)
+            getattr(self.result, outcome).append(place.name)
         return outcome
 
-    def _fill(self, place: Place, number: int, phase: Phase) -> _Outcome:
+    def _fill(self, place: Place, number: int, phase: Phase) -> _End:
         cell, folder = place.cell, self.work / place.cell.stem
         missing = self.store.missing(cell, place.seeds)
         if not missing:  # by another process, since we looked
@@ -210,7 +215,7 @@ class _Filling:
         return train(cell.data["name"], cell.table(point, seeds), output=path, **options)
 
     def _fail(self, place: Place, error: NLSFError) -> None:
-        self.result.failed.append((place, str(error)))
+        self.result.failed.append((place.name, str(error)))
         self.display.say(f"{place.name}: {error}")
 
     def _is_late(self) -> bool:

@@ -7,7 +7,7 @@ import re
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from nlsf.errors import ConfigError, FormatError, NLSFError
 from nlsf.nn.plans import Plan
 from nlsf.store import json_lines
 from nlsf.store.files import text_checksum
-from nlsf.tables.fill.fill import held
+from nlsf.tables.fill.fill import Outcome, held
 from nlsf.tables.spec.experiment import Cell, Column, Experiment
 from nlsf.train.run.job import Job
 from nlsf.train.run.provenance import versions
@@ -83,25 +83,6 @@ class Timings:
         return self.path / stem_of(experiment, column) / "timing.jsonl"
 
 
-@dataclass
-class Timed:
-    """What became of the data sets of a table of times, by their labels.
-
-    Attributes:
-        kept: they had their rows already.
-        filled: they have them now.
-        failed: methods that could not be measured, and data sets; with the reason.
-        held: another process is at them.
-        left: there was no time for them.
-    """
-
-    kept: list[str] = field(default_factory=list)
-    filled: list[str] = field(default_factory=list)
-    failed: list[tuple[str, str]] = field(default_factory=list)
-    held: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-
-
 def stem_of(experiment: Experiment, column: Column) -> str:
     """The name of a data set's folder: experiment, data set, and the start of a hash."""
     described = [without_place(column.data), column.protocol, column.settings]
@@ -119,7 +100,7 @@ def time_all(
     budget: float | None = None,
     rounds: int = ROUNDS,
     display: Progress | None = None,
-) -> Timed:
+) -> Outcome:
     """Measures the data sets that lack rows, from the smallest to the largest.
 
     A data set is measured as a whole, or not at all: a ratio of two methods is fair only if both
@@ -134,7 +115,7 @@ def time_all(
         display: shows the progress; silent by default.
     """
     deadline = None if budget is None else time.monotonic() + budget
-    result, display = Timed(), display or Progress()
+    result, display = Outcome("data set"), display or Progress()
     for column in sorted(experiment.columns, key=lambda column: column.size):
         if timings.is_whole(experiment, column):
             result.kept.append(column.label)

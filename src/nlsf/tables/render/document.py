@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from nlsf.display.text_table import Form
 from nlsf.errors import FormatError
 from nlsf.tables.fill.results import Published, Store
 from nlsf.tables.fill.timing import Timings
@@ -58,8 +59,10 @@ def _markdown(name: str, experiments: Path, store: Store) -> str:
     published = Published.beside(experiments, experiment)
     if experiment.measure == "time":
         times = TimeTable.of(experiment, Timings(store.path), published)
-        text = time_table.to_markdown(times) if times.entries else _NOT_RUN
+        text = time_table.sheet(times, Form.markdown).markdown() if times.entries else _NOT_RUN
     else:
         table = ResultTable.of(experiment, store, published)
-        text = result_text.to_markdown(table) if any(table.entries.values()) else _NOT_RUN
+        text = _NOT_RUN
+        if any(table.entries.values()):
+            text = result_text.sheet(table, Form.markdown).markdown()
     return text.rstrip("\n")

@@ -1,39 +1,18 @@
-"""A result table as text: `to_markdown`, `to_csv`, `to_latex`, `terminal`.
+"""A result table as text: `sheet` for people, `to_csv` for programs.
 
-All show our mean +- spread with the paper's value beside it, the best of our means in a column in
-bold, and the differences of every method to the first one of ours on the same splits. A place
-without a number of ours was not run.
+A sheet shows our mean +- spread with the paper's value beside it, the best of our means in a column
+highlighted, and the differences of every method to the first one of ours on the same splits. A
+place without a number of ours was not run.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.table import Table
-from rich.text import Text
+import math
+from collections.abc import Callable
 
 from nlsf.data.metrics import higher_is_better
-from nlsf.tables.render.result_table import (
-    Difference,
-    ResultTable,
-    difference,
-    is_clear,
-    legend,
-    number,
-    other_n,
-    ours,
-    pair_of,
-    paired_legend,
-    signed,
-)
-
-__all__ = ["terminal", "to_csv", "to_latex", "to_markdown"]
+from nlsf.display.text_table import Cell, Form, Head, Piece, Sheet, TextTable, csv_text
+from nlsf.tables.render.result_table import ResultTable
 
 _CSV = (
     "method",
@@ -55,132 +34,110 @@ _CSV = (
     "trials",
     "cell",
 )
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
+
+_PAPER = {
+    Form.terminal: "Below ours: the paper's value, and ours minus it.",
+    Form.markdown: "In parentheses: the paper's value.",
+    Form.latex: "In parentheses: the paper's value.",
 }
+_LABEL = 24
+"""The width down to which the names of methods may be broken into lines."""
 
 
-def to_markdown(table: ResultTable) -> str:
-    """Two tables of GitHub's Markdown, a line below each that says what it shows."""
-    style = _Style("**{}**", " +- ", "-", "(paper {})", markdown_escaped)
-    blocks = [markdown_table(_results(table, style)), markdown_escaped(legend(table))]
-    differences = _differences(table, style)
-    if differences:
-        blocks += [markdown_table(differences), markdown_escaped(paired_legend(table))]
-    return "\n\n".join(blocks) + "\n"
+def sheet(table: ResultTable, form: Form) -> Sheet:
+    """The results, and below them the differences where two methods share a split.
+
+    A terminal shows one decimal, and the difference to the paper in colour; other forms show two.
+    """
+    writing = _Writing(table, form)
+    tables = [writing.table("Method", writing.result, [*writing.floors()], _legend(table, form))]
+    differences = writing.table(f"Minus {table.reference}", writing.difference, [], _behind(table))
+    # Only methods that share a split with the reference.
+    rows = [row for row in differences.rows if row and any(row[1:])]
+    if rows:
+        notes = differences.notes
+        tables.append(TextTable(differences.columns, rows, notes=notes))
+    return Sheet(table.experiment.title, tables)
 
 
-def to_latex(table: ResultTable) -> str:
-    """One ``table`` of LaTeX, which needs the package booktabs."""
-    style = _Style("\\textbf{{{}}}", r" $\pm$ ", "$-$", "({})", latex_escaped)
-    note = legend(table)
-    blocks = [latex_table(_results(table, style))]
-    differences = _differences(table, style)
-    if differences:
-        blocks += ["\\medskip", latex_table(differences)]
-        note += f" {paired_legend(table)}"
-    caption = latex_escaped(f"{table.experiment.title}. {note}").replace("+-", r"$\pm$")
-    start = f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}"
-    return "\n\n".join([start, *blocks, "\\end{table}\n"])
+class _Writing:
+    """The cells of a table in a form."""
+
+    def __init__(self, results: ResultTable, form: Form) -> None:
+        self.results, self.form = results, form
+        self.columns = [column.label for column in results.experiment.columns]
+
+    def table(
+        self, corner: str, cell: Callable[[str, str], Cell], more: list[list[Cell]], note: str
+    ) -> TextTable:
+        """A row a method, and some more."""
+        columns = [Head(corner, least=_LABEL), *(Head(c, number=True) for c in self.columns)]
+        rows = [
+            [
+                [[(method.label, "bold" if method.ours else "")]],
+                *(cell(method.label, column) for column in self.columns),
+            ]
+            for method in self.results.experiment.methods
+        ]
+        return TextTable(columns, [*rows, *more], notes=[note])
+
+    def number(self, value: float | None) -> str:
+        return _number(self.results, value, 1 if self.form is Form.terminal else 2)
+
+    def spread(self, mean: str, half: float) -> str:
+        """``81.50 +- 1.24``, or the mean alone where it has no spread."""
+        shown = self.number(half)
+        return f"{mean} +- {shown}" if shown else mean
+
+    def splits(self, n: int) -> list[list[Piece]]:
+        """How many splits, where they are not as many as the experiment asks for."""
+        return [] if n == self.results.experiment.seeds else [[(f"n = {n}", "")]]
+
+    def result(self, method: str, column: str) -> Cell:
+        """Ours, and the paper's."""
+        entry = self.results.entries[method, column]
+        paper = self.results.published.get((method, column))
+        lines: list[list[Piece]] = [[]]
+        if entry is not None:
+            best = "best" if entry.mean == self.results.best(column) else ""
+            text = self.spread(self.number(entry.mean), entry.spread)
+            lines = [[(text, best)], *self.splits(entry.n)]
+        if paper is None:
+            return lines if entry is not None else ""
+        value = self.number(paper.value)
+        if self.form is not Form.terminal:
+            word = "paper " if self.form is Form.markdown else ""
+            return [*lines, [(f"({word}{value})", "")]]
+        beside: list[Piece] = [(value, "dim")]
+        if entry is not None and entry.difference is not None:
+            better = (entry.difference > 0) == higher_is_better(self.results.experiment.metric)
+            beside.append((_signed(self.number(entry.difference)), "green" if better else "red"))
+        return [*lines, beside]
+
+    def difference(self, method: str, column: str) -> Cell:
+        """The method minus the reference."""
+        pair = self.results.behind(method, column)
+        if pair is None:
+            return ""
+        text = self.spread(_signed(self.number(pair.mean)), pair.half)
+        return [[(text, "best" if pair.is_clear else "")], *self.splits(pair.n)]
+
+    def floors(self) -> list[list[Cell]]:
+        """What the size of the test sets alone adds, if that is known of any column."""
+        floors = [self.results.floor(column) for column in self.columns]
+        if all(floor is None for floor in floors):
+            return []
+        return [[[[(text, "dim")]] for text in ("Floor", *map(self.number, floors))]]
 
 
 def to_csv(table: ResultTable) -> str:
     """One line a cell, also where nothing was run (n = 0); what is unknown is empty."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _CSV, lineterminator="\n")
-    writer.writeheader()
-    for method, column in table.cells:
-        writer.writerow(_csv_row(table, method, column))
-    return text.getvalue()
-
-
-@dataclass(frozen=True)
-class _Style:
-    """How a format writes bold text, signs, the paper's value, and any text."""
-
-    bold: str
-    plus_minus: str
-    minus: str
-    paper: str
-    escaped: Callable[[str], str]
-
-
-def _results(table: ResultTable, style: _Style) -> list[list[str]]:
-    """A header, a row a method, and the floors."""
-    columns = [column.label for column in table.experiment.columns]
-    rows = [["Method", *map(style.escaped, columns)]]
-    for method in table.experiment.methods:
-        cells = [_result(table, method.label, column, style) for column in columns]
-        rows.append([style.escaped(method.label), *cells])
-    floors = [table.floor(column) for column in columns]
-    if any(floor is not None for floor in floors):
-        rows.append(["Floor", *(number(table, floor) for floor in floors)])
-    return rows
-
-
-def _result(table: ResultTable, method: str, column: str, style: _Style) -> str:
-    entry, paper = table.entries[method, column], table.published.get((method, column))
-    parts = []
-    if entry is not None:
-        text = ours(table, entry, style.plus_minus)
-        parts.append(style.bold.format(text) if entry.mean == table.best(column) else text)
-        parts.append(other_n(table, entry.n))
-    if paper is not None:
-        parts.append(style.paper.format(number(table, paper.value)))
-    return " ".join(part for part in parts if part)
-
-
-def _differences(table: ResultTable, style: _Style) -> list[list[str]]:
-    """A header and a row a method; nothing where no two methods share a split."""
-    columns = [column.label for column in table.experiment.columns]
-    rows = []
-    for method in table.experiment.methods:
-        pairs = [pair_of(table, method.label, column) for column in columns]
-        if any(pairs):
-            cells = [_difference(table, pair, style) for pair in pairs]
-            rows.append([style.escaped(method.label), *cells])
-    if not rows:
-        return []
-    return [[f"Minus {style.escaped(str(table.reference))}", *map(style.escaped, columns)], *rows]
-
-
-def _difference(table: ResultTable, pair: Difference | None, style: _Style) -> str:
-    if pair is None:
-        return ""
-    text = difference(table, pair, style.plus_minus)
-    text = style.minus + text[1:] if text.startswith("-") else text
-    text = style.bold.format(text) if is_clear(pair) else text
-    return f"{text} {other_n(table, pair.n)}".rstrip()
-
-
-def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    line = ["---"] + ["---:"] * (len(rows[0]) - 1)
-    return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], line, *rows[1:]))
-
-
-def markdown_escaped(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]<>|~$])", r"\\\1", " ".join(text.split()))
-
-
-def latex_table(rows: Sequence[Sequence[str]]) -> str:
-    head, *body = (f"{' & '.join(row)} \\\\" for row in rows)
-    lines = [f"\\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}", "\\toprule", head, "\\midrule"]
-    return "\n".join([*lines, *body, "\\bottomrule", "\\end{tabular}"])
-
-
-def latex_escaped(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+    return csv_text(_CSV, [_csv_row(table, method, column) for method, column in table.cells])
 
 
 def _csv_row(table: ResultTable, method: str, column: str) -> dict[str, str | int]:
     cell, entry = table.cells[method, column], table.entries[method, column]
-    paper, pair = table.published.get((method, column)), pair_of(table, method, column)
+    paper, pair = table.published.get((method, column)), table.behind(method, column)
     row: dict[str, str | int] = {
         "method": method,
         "model": cell.model,
@@ -190,150 +147,86 @@ def _csv_row(table: ResultTable, method: str, column: str) -> dict[str, str | in
         "cell": cell.id,
     }
     if paper is not None:
-        row |= {
-            "paper": number(table, paper.value),
-            "paper_spread": number(table, paper.spread),
-        }
+        row |= {"paper": _number(table, paper.value), "paper_spread": _number(table, paper.spread)}
     if entry is not None:
         row |= {
             "n": entry.n,
-            "mean": number(table, entry.mean),
+            "mean": _number(table, entry.mean),
             "spread_kind": table.experiment.spread,
-            "spread": number(table, entry.spread),
-            "floor": number(table, entry.floor),
-            "difference": signed(table, entry.difference),
+            "spread": _number(table, entry.spread),
+            "floor": _number(table, entry.floor),
+            "difference": _signed(_number(table, entry.difference)),
             "trials": entry.trials,
         }
     if pair is not None:
         row |= {
             "paired_to": str(table.reference),
             "paired_n": pair.n,
-            "paired_mean": signed(table, pair.mean),
-            "paired_half": number(table, pair.half),
+            "paired_mean": _signed(_number(table, pair.mean)),
+            "paired_half": _number(table, pair.half),
         }
     return row
 
 
-_DECIMALS = 1
-_PADDING = 2
-"""Characters between two columns."""
-
-_LABEL = 22
-"""Characters of a method's name before it is broken into lines."""
-
-_PAPER = "Below ours: the paper's value, and ours minus it."
-
-Row = tuple[Text, list[Text]]
-"""A label, and a text a column."""
+def _number(table: ResultTable, value: float | None, decimals: int = 2) -> str:
+    """Decimals of a percentage, or four digits of an error; empty where there is no number."""
+    if value is None or not math.isfinite(value):
+        return ""
+    return f"{value:.{decimals}f}" if table.is_share else f"{value:.4g}"
 
 
-def terminal(table: ResultTable) -> RenderableType:
-    """The table for a console of any width: columns that do not fit go into a table below.
-
-    Numbers have one decimal. Below ours stand the paper's and the difference between them.
-    """
-    return _Terminal(table)
-
-
-@dataclass(frozen=True)
-class _Terminal:
-    table: ResultTable
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text | Table]:
-        table, width = self.table, options.max_width
-        yield Text(table.experiment.title, style="bold")
-        yield from _tables(table, "Method", _terminal_results(table), width)
-        yield Text(legend(table, _PAPER), style="dim")
-        differences = _terminal_differences(table)
-        if differences:
-            yield Text("")
-            yield from _tables(table, f"Minus {table.reference}", differences, width)
-            yield Text(paired_legend(table), style="dim")
+def _signed(text: str) -> str:
+    """The number with its sign; one that is shown as zero has none."""
+    if not text or float(text) == 0:
+        return text.lstrip("-")
+    return text if text[0] == "-" else f"+{text}"
 
 
-def _tables(
-    table: ResultTable, corner: str, rows: Sequence[Row], width: int
-) -> Iterator[Table | Text]:
-    """As many tables below each other as the columns need."""
-    heads = [Text(column.label, style="bold") for column in table.experiment.columns]
-    sizes = [
-        max(_width(texts[i]) for texts in (heads, *(cells for _, cells in rows)))
-        for i in range(len(heads))
+def _legend(table: ResultTable, form: Form) -> str:
+    """What the numbers of the table are."""
+    experiment = table.experiment
+    spread = {
+        "interval": "half the width of the 95 % interval of the mean",
+        "deviation": "the standard deviation over splits",
+    }[experiment.spread]
+    unit = " in percent" if table.is_share else ""
+    splits = "1 split" if experiment.seeds == 1 else f"{experiment.seeds} splits"
+    floors = any(table.floor(column.label) is not None for column in experiment.columns)
+    sentences = [
+        f"Test {experiment.metric.replace('_', ' ')}{unit}: mean over {splits} (or n, where it is "
+        f"given) +- {spread}.",
+        _trials(table),
+        _PAPER[form] if table.published else "",
+        "Bold: the best of our means in a column.",
+        "Floor: what the size of the test sets alone adds to the spread of the best method."
+        if floors
+        else "",
+        "Empty: not run.",
+        experiment.note.strip(),
     ]
-    label = min(_LABEL, max(len(corner), *(_width(name) for name, _ in rows)))
-    start = 0
-    while start < len(heads):
-        if start:
-            yield Text("")
-        end, used = start + 1, label + _PADDING + sizes[start]
-        while end < len(heads) and used + _PADDING + sizes[end] <= width:
-            used += _PADDING + sizes[end]
-            end += 1
-        # The box itself has one character between columns.
-        shown = Table(
-            box=SIMPLE_HEAD, padding=(0, _PADDING - 1, 0, 0), pad_edge=False, show_edge=False
-        )
-        shown.add_column(Text(corner), width=label)
-        for head, size in zip(heads[start:end], sizes[start:end], strict=True):
-            shown.add_column(head, justify="right", width=size)
-        for name, cells in rows:
-            shown.add_row(name, *cells[start:end])
-        yield shown
-        start = end
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _width(text: Text) -> int:
-    return max((line.cell_len for line in text.split()), default=0)
+def _behind(table: ResultTable) -> str:
+    """What the numbers of the second table are."""
+    unit = " in points" if table.is_share else ""
+    return (
+        f"Every method minus {table.reference} on the same splits{unit}: mean +- half the width of "
+        f"its 95 % interval, n = {table.experiment.seeds} where no other n is given. Bold: the "
+        "interval leaves out 0."
+    )
 
 
-def _terminal_results(table: ResultTable) -> list[Row]:
-    rows = _rows(table, lambda method, column: _terminal_result(table, method, column))
-    floors = [table.floor(column.label) for column in table.experiment.columns]
-    if any(floor is not None for floor in floors):
-        cells = [Text(number(table, floor, _DECIMALS), style="dim") for floor in floors]
-        rows.append((Text("Floor", style="dim"), cells))
-    return rows
-
-
-def _rows(table: ResultTable, cell: Callable[[str, str], Text]) -> list[Row]:
-    columns = [column.label for column in table.experiment.columns]
-    return [
-        (
-            Text(method.label, style="bold" if method.ours else ""),
-            [cell(method.label, column) for column in columns],
-        )
-        for method in table.experiment.methods
-    ]
-
-
-def _terminal_result(table: ResultTable, method: str, column: str) -> Text:
-    entry, paper = table.entries[method, column], table.published.get((method, column))
-    text = Text()
-    if entry is not None:
-        best = entry.mean == table.best(column)
-        text.append(ours(table, entry, decimals=_DECIMALS), "bold" if best else "")
-        text.append(_below(other_n(table, entry.n)))
-    if paper is not None:
-        text.append(f"\n{number(table, paper.value, _DECIMALS)}", "dim")
-        if entry is not None and entry.difference is not None:
-            better = (entry.difference > 0) == higher_is_better(table.experiment.metric)
-            shown = signed(table, entry.difference, _DECIMALS)
-            text.append(f" {shown}", "green" if better else "red")
-    return text
-
-
-def _terminal_differences(table: ResultTable) -> list[Row]:
-    """Only methods that share a split with the reference."""
-
-    def cell(method: str, column: str) -> Text:
-        pair = pair_of(table, method, column)
-        if pair is None:
-            return Text()
-        text = Text(difference(table, pair, decimals=_DECIMALS), "bold" if is_clear(pair) else "")
-        return text.append(_below(other_n(table, pair.n)))
-
-    return [(name, cells) for name, cells in _rows(table, cell) if any(map(len, cells))]
-
-
-def _below(text: str) -> str:
-    return f"\n{text}" if text else ""
+def _trials(table: ResultTable) -> str:
+    counts = {entry.trials for entry in table.entries.values() if entry is not None}
+    if not counts:
+        return ""
+    if counts == {0}:
+        return "Nothing was tuned."
+    low, high = min(counts), max(counts)
+    count = f"{high}" if low == high else f"{low} to {high}"
+    trials = f"{count} {'trial' if high == 1 else 'trials'} a cell"
+    return (
+        f"Tuned with {trials}, on validation data of tuning splits: other splits of the same "
+        "examples, or the given ones where there are no others."
+    )

@@ -1,30 +1,24 @@
-"""A table of times as ratios to GCN, ours beside the paper's: `TimeTable`, and its forms."""
+"""A table of times as ratios to GCN, ours beside the paper's: `TimeTable`, `sheet`, `to_csv`."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions
-from rich.table import Table
-from rich.text import Text
-
+from nlsf.display.text_table import Cell, Form, Head, Sheet, TextTable, csv_text
 from nlsf.tables.fill.results import Published
 from nlsf.tables.fill.timing import Timings
-from nlsf.tables.render.result_text import (
-    latex_escaped,
-    latex_table,
-    markdown_escaped,
-    markdown_table,
-)
 from nlsf.tables.spec.experiment import Column, Experiment, Method
 
-_KINDS = {"epoch": "epoch_ms", "total": "total_s"}
-"""What is shown, and the unit of the paper's number."""
+_KINDS = {
+    "epoch": "One epoch: training step and validation",
+    "total": "Total: preparation with the spectrum, and all epochs until early stopping",
+}
+"""What is shown."""
+
+_UNITS = {"epoch": "epoch_ms", "total": "total_s"}
+"""The units of the paper's numbers."""
 
 _CSV = (
     "method",
@@ -131,32 +125,37 @@ class TimeTable:
         return found
 
 
-def to_markdown(table: TimeTable) -> str:
+def sheet(table: TimeTable, form: Form) -> Sheet:
     """A table of epochs and one of whole trainings, and lines that say what they show."""
-    blocks = []
-    for kind, title in _titles().items():
-        rows = [[markdown_escaped(text) for text in row] for row in _rows(table, kind)]
-        blocks += [title, markdown_table(rows)]
-    blocks += [markdown_escaped(line) for line in _legend(table)]
-    return "\n\n".join(blocks) + "\n"
+    below = form is Form.terminal
+    notes = _legend(table, "Below ours" if below else "In parentheses")
+    tables = []
+    for kind, title in _KINDS.items():
+        columns = [column.label for column in table.experiment.columns]
+        rows = [
+            [
+                [[(method.label, "bold" if method.ours else "")]],
+                *(_cell(table, method.label, column, kind, below) for column in columns),
+            ]
+            for method in table.experiment.methods
+        ]
+        heads = [Head("Method"), *(Head(column, number=True) for column in columns)]
+        tables.append(TextTable(heads, rows, title, notes if kind == "total" else ()))
+    return Sheet(table.experiment.title, tables)
 
 
-def to_latex(table: TimeTable) -> str:
-    """One ``table`` of LaTeX, which needs the package booktabs."""
-    blocks = []
-    for kind, title in _titles().items():
-        rows = [[latex_escaped(text) for text in row] for row in _rows(table, kind)]
-        blocks += [title, latex_table(rows)]
-    caption = latex_escaped(" ".join([f"{table.experiment.title}.", *_legend(table)]))
-    start = f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}"
-    return "\n\n".join([start, *blocks, "\\end{table}\n"])
+def _cell(table: TimeTable, method: str, column: str, kind: str, below: bool) -> Cell:
+    """Our ratio, and the paper's."""
+    ours, paper = table.ratio(method, column, kind), table.published.get((method, column, kind))
+    lines = [[(_times(ours), "")]]
+    if paper is not None:
+        lines.append([(_times(paper), "dim") if below else (f"({_times(paper)})", "")])
+    return lines
 
 
 def to_csv(table: TimeTable) -> str:
     """One line a method and data set, also where nothing was measured; the unknown is empty."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _CSV, lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
+    rows = []
     reasons = dict(table.failures)
     for method in table.experiment.methods:
         for column in table.experiment.columns:
@@ -169,60 +168,11 @@ def to_csv(table: TimeTable) -> str:
                 row[f"{kind}_ratio"] = table.ratio(method.label, column.label, kind)
                 paper = table.published.get((method.label, column.label, kind))
                 row[f"paper_{kind}_ratio"] = paper
-            writer.writerow({k: _plain(v) for k, v in row.items()})
-    return text.getvalue()
+            rows.append(row)
+    return csv_text(_CSV, rows)
 
 
-def terminal(table: TimeTable) -> _Terminal:
-    """The table for a console of any width."""
-    return _Terminal(table)
-
-
-@dataclass(frozen=True)
-class _Terminal:
-    table: TimeTable
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text | Table]:
-        yield Text(self.table.experiment.title, style="bold")
-        ours = {method.label for method in self.table.experiment.methods if method.ours}
-        for kind, title in _titles().items():
-            head, *rows = _rows(self.table, kind, paper="\n{}")
-            # A title of the table itself would be broken to its width.
-            yield Text(f"{title}:")
-            shown = Table(box=SIMPLE_HEAD, pad_edge=False)
-            shown.add_column(head[0])
-            for name in head[1:]:
-                shown.add_column(name, justify="right")
-            for label, *cells in rows:
-                style = "bold" if label in ours else ""
-                shown.add_row(Text(label, style=style), *map(_two_lines, cells))
-            yield shown
-        for line in _legend(self.table, "Below ours"):
-            yield Text(line, style="dim")
-
-
-def _titles() -> dict[str, str]:
-    return {
-        "epoch": "One epoch: training step and validation",
-        "total": "Total: preparation with the spectrum, and all epochs until early stopping",
-    }
-
-
-def _rows(table: TimeTable, kind: str, paper: str = " ({})") -> list[list[str]]:
-    """A header, and a row a method."""
-    columns = [column.label for column in table.experiment.columns]
-    rows = [["Method", *columns]]
-    for method in table.experiment.methods:
-        cells = []
-        for column in columns:
-            known = table.published.get((method.label, column, kind))
-            text = _times(table.ratio(method.label, column, kind))
-            cells.append(text + ("" if known is None else paper.format(_times(known))))
-        rows.append([method.label, *(cell.strip(" ") for cell in cells)])
-    return rows
-
-
-def _legend(table: TimeTable, place: str = "In parentheses") -> list[str]:
+def _legend(table: TimeTable, place: str) -> list[str]:
     rows = [entry.row for entry in table.entries.values()]
     threads = sorted({row["threads"] for row in rows})
     rounds = sorted({row["rounds"] for row in rows})
@@ -238,11 +188,6 @@ def _legend(table: TimeTable, place: str = "In parentheses") -> list[str]:
     ]
     failed = [f"No number for {name}: {reason}" for name, reason in table.failures]
     return [" ".join(sentence for sentence in sentences if sentence), *failed]
-
-
-def _two_lines(text: str) -> Text:
-    first, _, rest = text.partition("\n")
-    return Text.assemble(first, ("\n" + rest, "dim")) if rest else Text(first)
 
 
 def _times(ratio: float | None) -> str:
@@ -268,15 +213,9 @@ def _paper_ratio(
     if None in (experiment.paper, method.paper, reference.paper, column.paper):
         return None
     both = [
-        published.value(str(experiment.paper), str(one.paper), str(column.paper), _KINDS[kind])
+        published.value(str(experiment.paper), str(one.paper), str(column.paper), _UNITS[kind])
         for one in (method, reference)
     ]
     if both[0] is None or both[1] is None:
         return None
     return both[0].value / both[1].value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return "" if value is None else value
