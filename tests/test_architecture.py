@@ -236,9 +236,6 @@ ASK = {
         "BatchProjector ColumnDecomposition PolynomialBatchProjector PolynomialProjector "
         "PreparedBands PreparedRows Projector"
     ),
-    "report": (
-        "GraphNLSF LaplacianAttention NodeClassifier NodeNLSF PoolingNLSF Projector SpectralLayer"
-    ),
     "tables": "SignalClassifier",
     "train": (
         "Body GraphClassifier LaplacianAttention NodeClassifier Peer PeerModel PreparedNodes "

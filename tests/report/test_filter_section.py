@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from nlsf.nn import NodeNLSF
+from nlsf.nn.observe import Observation
 from nlsf.report.charts import HeatMap
 from nlsf.report.filter_section import (
     attention_chart,
@@ -10,7 +11,6 @@ from nlsf.report.filter_section import (
     filter_charts,
     response_factor,
 )
-from nlsf.report.observe import Observation
 from nlsf.spectral import DyadicBands
 from report.small_runs import trained_run
 from train.small import graph_data, node_data, random

@@ -42,8 +42,5 @@ def test_a_filter_with_another_norm_is_said_to_be_inexact(tmp_path):
 def test_large_bands_are_turned_less_often(tmp_path, monkeypatch):
     run = trained_run(node_data(), tmp_path / "run")
     monkeypatch.setattr("nlsf.report.symmetry_section._LARGE_BAND", 2)
-    branch = run.branches[1]
-    own, relu = shift_errors(
-        branch.layer, [branch.projector()], [branch.space()], [run.seen.signal]
-    )
+    own, relu = shift_errors(run.branches[1], [run.seen.signal])
     assert len(own) == len(relu) == 2

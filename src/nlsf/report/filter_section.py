@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from nlsf.nn import NodeNLSF
+from nlsf.nn.observe import Observation
 from nlsf.report.charts import BarChart, Chart, HeatMap, LineChart, Series
-from nlsf.report.observe import Observation
+from nlsf.report.spectrum_section import band_names
 from nlsf.report.trained import TrainedRun
 
 _CHANNELS = 32
@@ -83,7 +83,7 @@ def attention_chart(run: TrainedRun) -> BarChart:
 
 def _one_filter(run: TrainedRun, seen: Observation, title: str, layer: int) -> list[Chart]:
     seen = _without_empty(seen)
-    bands = _band_names(seen)
+    bands = band_names(seen.layer.bands, seen.norms.shape[-2])
     channels = run.channels if layer == 0 else []
     width = min(seen.norms.shape[-1], _CHANNELS)
     names = [channels[i] if i < len(channels) else f"channel {i + 1}" for i in range(width)]
@@ -104,11 +104,6 @@ def _without_empty(seen: Observation) -> Observation:
     start = None if seen.start is None else seen.start[..., some]
     gains = None if seen.gains is None else seen.gains[..., some, :]
     return Observation(seen.layer, seen.norms[..., some, :], start, gains)
-
-
-def _band_names(seen: Observation) -> list[str]:
-    own = seen.layer.bands.n_bands
-    return [f"band {j + 1}" if j < own else "the rest" for j in range(seen.norms.shape[-2])]
 
 
 def _coefficients(
@@ -161,22 +156,20 @@ def _gain_lines(seen: Observation, title: str) -> LineChart:
         Series("after training, smallest", x, gains.amin(1).tolist(), faint=True),
         Series("after training, largest", x, gains.amax(1).tolist(), faint=True),
     ]
-    random = _starts_random(seen)
-    if not random:
+    if seen.linear_start:
         series.insert(0, Series("before training", x, start.tolist()))
+    notes = ""
+    if not seen.linear_start:
+        notes = " Before training the response is a random network, which has no gains to show."
+    if seen.exponent:
+        notes += f" The filter first divides each band by the power {seen.exponent:g} of its norm."
     has_rest = len(x) > seen.layer.bands.n_bands
     rest = "; the last is what the bands leave" if has_rest else ""
     return LineChart(
         f"Learned gains: {title}",
         "By what the filter multiplies each band: above the start, training has turned the band "
         "up; near 0, the band is blocked. Smallest and largest are over channels: where they part, "
-        "the filter treats channels differently, by what it reads in them."
-        + (
-            " Before training the response is a random network, which has no gains to show."
-            if random
-            else ""
-        )
-        + _normalised(seen),
+        "the filter treats channels differently, by what it reads in them." + notes,
         f"band, from the lowest frequency{rest}",
         "gain",
         series,
@@ -188,13 +181,12 @@ def _gain_map(
 ) -> HeatMap:
     factor = response_factor(seen)
     factor = factor.mean(0) if factor.ndim == 3 else factor
-    change = not _starts_random(seen)
     return HeatMap(
         f"Learned response: {title}",
         (
             "By what factor training has changed the gain of each band and channel, "
             "1 + Psi: at the start it is 1 everywhere."
-            if change
+            if seen.linear_start
             else "The gain of each band and channel; before training it is that of a random "
             "network."
         )
@@ -217,20 +209,7 @@ def response_factor(seen: Observation) -> Tensor:
     assert seen.gains is not None
     assert seen.start is not None
     gains = seen.gains.double()
-    return gains if _starts_random(seen) else gains / seen.start.double().unsqueeze(-1)
-
-
-def _starts_random(seen: Observation) -> bool:
-    """Whether there is no linear filter to compare with, or one that is 0 in some band."""
-    assert seen.start is not None
-    return isinstance(seen.layer, NodeNLSF) and (
-        seen.layer.start.name == "random" or not bool((seen.start > 0).all())
-    )
-
-
-def _normalised(seen: Observation) -> str:
-    a = seen.layer.a if isinstance(seen.layer, NodeNLSF) else 0.0
-    return f" The filter first divides each band by the power {a:g} of its norm." if a else ""
+    return gains / seen.start.double().unsqueeze(-1) if seen.linear_start else gains
 
 
 def _first(total: int, shown: int) -> str:

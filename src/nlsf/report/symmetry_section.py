@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from nlsf.nn import GraphNLSF, NodeNLSF
 from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.report.charts import BarChart, Chart
-from nlsf.report.trained import TrainedRun
-from nlsf.spectral import (
-    PolynomialProjector,
-    Projector,
-    Spectrum,
-    equivariance_error,
-    invariance_error,
-    sample_shift,
-)
+from nlsf.report.trained import Branch, TrainedRun
+from nlsf.spectral import equivariance_error, invariance_error, sample_shift
 
 _SAMPLES = 5
 """Shifts that are drawn for each filter."""
@@ -34,31 +27,30 @@ _NOT_EXACT = (
     "filters need not be small."
 )
 
+Errors = list[float | None]
+
 
 def symmetry_charts(run: TrainedRun) -> list[Chart]:
     """The error of each filter of the first layer, beside that of a ReLU on the same signal."""
-    series: list[tuple[str, list[float | None]]] = []
-    contrast: list[list[float | None]] = []
+    found = []
     for branch in run.branches:
-        projectors = [branch.projector(i) for i in range(min(len(branch.spectra), _SAMPLES))]
-        signals = _signals(run, len(projectors))
-        spaces = [branch.space(i) for i in range(len(projectors))]
-        own, relu = shift_errors(branch.layer, projectors, spaces, signals)
-        series.append((branch.title, own))
-        contrast.append(relu)
-    count = min(len(values) for _, values in series)
-    series = [(name, values[:count]) for name, values in series]
-    series.append((_CONTRAST, contrast[0][:count]))
-    level = isinstance(run.branches[0].layer, GraphNLSF)
-    law = "does not change" if level else "moves along"
-    exact = run.branches[0].layer.norm == 2
+        signals = _signals(run, min(len(branch.spectra), _SAMPLES))
+        found.append(shift_errors(branch, signals))
+    count = min(len(own) for own, _ in found)
+    series: list[tuple[str, Errors]] = [
+        (branch.title, own[:count]) for branch, (own, _) in zip(run.branches, found, strict=True)
+    ]
+    series.append((_CONTRAST, found[0][1][:count]))
+    first = run.branches[0].layer
+    law = "does not change" if first.invariant else "moves along"
     return [
         BarChart(
             "Error under sampled shifts",
             "A functional shift is to a graph what a translation is to an image: it mixes patterns "
             "of the same band and keeps their size. When the input is shifted, the output of a "
             f"symmetric filter {law}. Bars show by how much that fails, relative to the output, "
-            f"for randomly drawn shifts. {_finding(series)}" + ("" if exact else _NOT_EXACT),
+            f"for randomly drawn shifts. {_finding(series)}"
+            + ("" if first.norm == 2 else _NOT_EXACT),
             "drawn shift",
             "relative error",
             [f"shift {i + 1}" for i in range(count)],
@@ -68,43 +60,35 @@ def symmetry_charts(run: TrainedRun) -> list[Chart]:
     ]
 
 
-def shift_errors(
-    layer: SpectralLayer,
-    projectors: Sequence[Projector | PolynomialProjector],
-    spaces: Sequence[Projector | Spectrum],
-    signals: Sequence[Tensor],
-) -> tuple[list[float | None], list[float | None]]:
+def shift_errors(branch: Branch, signals: Sequence[Tensor]) -> tuple[Errors, Errors]:
     """The relative errors of a filter, and of a ReLU in its place, for sampled shifts.
 
+    Shifts are drawn on one graph after the other.
+
     Args:
-        layer: a node-level filter, which should commute with shifts, or a graph-level one, which
-            should ignore them.
-        projectors: the graphs; shifts are drawn on one after the other.
-        spaces: what the shifts are drawn from, one a graph, as in `sample_shift`.
+        branch: whose filter should commute with shifts, or ignore them.
         signals: (..., N, d), one a graph.
 
     Returns:
         Two lists, one error a shift; an error of exactly 0 counts as missing, because it cannot
         stand on a logarithmic axis.
     """
-    exact = [space for space in spaces if isinstance(space, Projector)]
-    largest = max((int(s.stop - s.start) for p in exact for s in p.slices), default=0)
-    count = _SAMPLES if largest < _LARGE_BAND else 2
+    layer, graphs = branch.layer, range(len(signals))
+    large = max(map(branch.largest_band, graphs), default=0) >= _LARGE_BAND
+    projectors = [branch.projector(i) for i in graphs]
+    spaces = [branch.space(i) for i in graphs]
+    error = invariance_error if layer.invariant else equivariance_error
+    usual = _mean_relu(layer) if layer.invariant else torch.relu
     own, relu = [], []
-    for number in range(count):
-        projector = projectors[number % len(projectors)]
-        x = signals[number % len(projectors)]
-        shift = sample_shift(spaces[number % len(projectors)], seed=number)
-        if isinstance(layer, GraphNLSF):
-            own.append(invariance_error(_call(layer, projector), x, shift))
-            relu.append(invariance_error(_mean_relu(layer), x, shift))
-        else:
-            own.append(equivariance_error(_call(layer, projector), x, shift))
-            relu.append(equivariance_error(torch.relu, x, shift))
+    for number in range(2 if large else _SAMPLES):
+        i = number % len(signals)
+        shift = sample_shift(spaces[i], seed=number)
+        own.append(error(_filter(layer, projectors[i]), signals[i], shift))
+        relu.append(error(usual, signals[i], shift))
     return _positive(own), _positive(relu)
 
 
-def _finding(series: list[tuple[str, list[float | None]]]) -> str:
+def _finding(series: list[tuple[str, Errors]]) -> str:
     """The numbers in words; the last series is the contrast."""
     own = [error for _, errors in series[:-1] for error in errors if error is not None]
     relu = [error for error in series[-1][1] if error is not None]
@@ -116,11 +100,7 @@ def _finding(series: list[tuple[str, list[float | None]]]) -> str:
     )
 
 
-def _call(
-    layer: SpectralLayer, projector: Projector | PolynomialProjector
-) -> Callable[[Tensor], Tensor]:
-    assert isinstance(layer, NodeNLSF | GraphNLSF)
-
+def _filter(layer: SpectralLayer, projector: Any) -> Callable[[Tensor], Tensor]:
     def filtered(x: Tensor) -> Tensor:
         y: Tensor = layer(x, spectrum=projector)
         return y
@@ -128,14 +108,9 @@ def _call(
     return filtered
 
 
-def _mean_relu(layer: GraphNLSF) -> Callable[[Tensor], Tensor]:
+def _mean_relu(layer: SpectralLayer) -> Callable[[Tensor], Tensor]:
     """The usual way from nodes to a graph: channels, ReLU, mean."""
-
-    def pooled(x: Tensor) -> Tensor:
-        mapped: Tensor = layer.lin(x)
-        return mapped.relu().mean(-2)
-
-    return pooled
+    return lambda x: layer.mapped(x).relu().mean(-2)
 
 
 def _signals(run: TrainedRun, count: int) -> list[Tensor]:
@@ -147,5 +122,5 @@ def _signals(run: TrainedRun, count: int) -> list[Tensor]:
     return [signal[:_SIGNALS] if run.dataset.level == "signal" else signal]
 
 
-def _positive(errors: list[float]) -> list[float | None]:
+def _positive(errors: list[float]) -> Errors:
     return [error if error > 0 and math.isfinite(error) else None for error in errors]

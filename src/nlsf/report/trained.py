@@ -14,9 +14,9 @@ from nlsf.data.dataset import Dataset, Split
 from nlsf.data.protocols import digest
 from nlsf.errors import DataError
 from nlsf.nn.layers.spectral_layer import SpectralLayer, spectral_branches
+from nlsf.nn.observe import Observations, observe
 from nlsf.nn.plans import Plan, Signals, WholeGraph, plan_of
 from nlsf.nn.plans.spectral import SpectralBatches, maybe_sparse, operator_of, spectrum_argument
-from nlsf.report.observe import Observations, observe
 from nlsf.report.runs import RunRecord
 from nlsf.spectral import (
     Bands,
@@ -93,6 +93,11 @@ class Branch:
         Smooth bands keep the symmetry of the operator, not the larger one of exact bands.
         """
         return self.spectra[number] if self.smooth else self._exact(number)
+
+    def largest_band(self, number: int = 0) -> int:
+        """The dimension of the largest band that such a shift turns as a whole; 0 for none."""
+        bands = [] if self.smooth else self._exact(number).slices
+        return max((int(band.stop - band.start) for band in bands), default=0)
 
     def _exact(self, number: int) -> Projector:
         layer = self.layer

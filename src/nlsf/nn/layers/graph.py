@@ -50,6 +50,8 @@ class GraphNLSF(SpectralLayer):
           many signals
     """
 
+    invariant = True
+
     def __init__(
         self,
         in_channels: int,

@@ -31,6 +31,9 @@ class SpectralLayer(nn.Module):
 
     out_channels: int
 
+    invariant = False
+    """Whether its output ignores functional shifts; otherwise it moves along with the signal."""
+
     checks_values = True
     """Whether a signal is searched for NaN and infinity; not inside of a model."""
 

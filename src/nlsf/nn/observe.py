@@ -10,7 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nlsf.nn import GraphNLSF, LaplacianAttention, NodeNLSF, PoolingNLSF
+from nlsf.nn.layers.attention import LaplacianAttention
+from nlsf.nn.layers.graph import GraphNLSF
+from nlsf.nn.layers.node import NodeNLSF
+from nlsf.nn.layers.pooling import PoolingNLSF
 
 Filter = NodeNLSF | GraphNLSF
 
@@ -31,6 +34,19 @@ class Observation:
     norms: Tensor
     start: Tensor | None = None
     gains: Tensor | None = None
+
+    @property
+    def linear_start(self) -> bool:
+        """Whether the filter was a linear one before training, with a gain in every band."""
+        layer = self.layer
+        if not isinstance(layer, NodeNLSF) or self.start is None:
+            return False
+        return layer.start.name != "random" and bool((self.start > 0).all())
+
+    @property
+    def exponent(self) -> float:
+        """The power of its norm by which each band is divided first; 0 for none."""
+        return self.layer.a if isinstance(self.layer, NodeNLSF) else 0.0
 
 
 @dataclass(eq=False)

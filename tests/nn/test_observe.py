@@ -2,7 +2,7 @@ import torch
 
 from nlsf.nn import GraphNLSF, LaplacianAttention, NodeNLSF
 from nlsf.nn.models import GraphClassifier, NodeClassifier
-from nlsf.report.observe import Observations, observe
+from nlsf.nn.observe import Observations, observe
 from nlsf.spectral import analyze
 from train.small import BANDS, node_data, random, signal_data
 
