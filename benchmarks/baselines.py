@@ -26,7 +26,7 @@ from nlsf.peers import PEERS
 from nlsf.train import train
 from nlsf.train.loop.fit import Fit
 from nlsf.train.run.job import Job
-from nlsf.train.run.provenance import versions
+from nlsf.train.run.run import versions
 from nlsf.train.settings.models import MODELS
 
 ROOT = Path(__file__).parents[1]

@@ -22,7 +22,7 @@ from nlsf.data import random_geometric
 from nlsf.nn import PoolingNLSF
 from nlsf.nn.layers.spectra import forget_spectra
 from nlsf.spectral import DyadicBands, PolynomialBands
-from nlsf.train.run.provenance import versions
+from nlsf.train.run.run import versions
 
 ROWS = Path(__file__).parent / "results" / "batches.jsonl"
 BATCHES = ((100, 30), (100, 100), (20, 500), (10, 2_000))  # graphs, nodes of each

@@ -170,7 +170,7 @@ def main():
 
     import torch
 
-    from nlsf.train.run.provenance import versions
+    from nlsf.train.run.run import versions
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--machine", type=int, default=1)

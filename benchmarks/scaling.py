@@ -105,7 +105,7 @@ def collab(folder):
 
     from nlsf.data import load
     from nlsf.train import train
-    from nlsf.train.run.provenance import versions
+    from nlsf.train.run.run import versions
 
     dataset = load("COLLAB")
     graphs = dataset.graphs
@@ -141,7 +141,7 @@ def measure(case, folder):
     from nlsf.spectral import laplacian
     from nlsf.spectral.chebyshev import ScaledOperator
     from nlsf.train import train
-    from nlsf.train.run.provenance import versions
+    from nlsf.train.run.run import versions
 
     edge_index, x, y = (
         torch.from_numpy(np.load(folder / f"{name}.npy")) for name in ("edge_index", "x", "y")

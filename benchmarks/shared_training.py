@@ -29,7 +29,7 @@ from torch import Tensor
 from nlsf.train.loop.fit import Fit
 from nlsf.train.loop.group import Group
 from nlsf.train.run.job import Job
-from nlsf.train.run.provenance import versions
+from nlsf.train.run.run import versions
 
 RESULTS = Path(__file__).parent / "results" / "shared_training.jsonl"
 CASES = [

@@ -20,7 +20,7 @@ import torch
 from nlsf.nn.plans import WholeGraph
 from nlsf.train.loop.fit import Fit
 from nlsf.train.run.job import Job
-from nlsf.train.run.provenance import versions
+from nlsf.train.run.run import versions
 
 RESULTS = Path(__file__).parent / "results" / "together.jsonl"
 CASES = [

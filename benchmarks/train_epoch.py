@@ -43,7 +43,7 @@ from nlsf.peers import PEERS, PeerModel
 from nlsf.spectral import DyadicBands, IndexBands, IntervalBands, PolynomialBands, UniformBands
 from nlsf.spectral.sparse_signal import SparseSignal
 from nlsf.train.run.job import Job
-from nlsf.train.run.provenance import versions
+from nlsf.train.run.run import versions
 
 ROWS = Path(__file__).parent / "results" / "train_epoch.jsonl"
 SETS = {

@@ -81,11 +81,11 @@ def test_a_lesson_is_the_split_without_its_test_part():
         assert not torch.isin(split.test, seen).any()
 
 
-def test_splits_of_equal_sizes_form_groups():
+def test_models_with_splits_of_equal_sizes_train_together():
     splits = given(60, (20, 10), (30, 10), (20, 10), (20, 12), (30, 10))
     job = job_of(node_data(given=splits), seeds=5)
-    assert job.groups() == [[0, 2], [1, 4], [3]]
-    assert job_of(node_data(), seeds=3).groups() == [[0, 1, 2]]
+    assert job.trained_together() == [[0, 2], [1, 4], [3]]
+    assert job_of(node_data(), seeds=3).trained_together() == [[0, 1, 2]]
 
 
 def test_features_are_made_once_and_written_down():

@@ -111,12 +111,12 @@ def _check_kept(folder: Path, names: Sequence[str], table: dict[str, Any]) -> No
     """Refuses runs that lie in the folder already and are not those that are asked for."""
     from nlsf.train.run.folder import RunFolder
     from nlsf.train.run.job import Job
-    from nlsf.train.run.provenance import check_kept
+    from nlsf.train.run.run import Run
 
     for name in names:
         if (folder / name / "config.toml").exists():
             job = Job.of({**table, "model": {"name": name}})
-            check_kept(RunFolder.open(folder / name), job)
+            Run(RunFolder.open(folder / name)).check_asked(job)
 
 
 def _train_all(

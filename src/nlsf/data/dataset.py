@@ -132,11 +132,6 @@ class Lesson:
     val: Tensor
     val_y: Tensor
 
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Lessons of equal sizes can be trained together."""
-        return len(self.train), len(self.val)
-
 
 def undirected(start: NDArray[Any], end: NDArray[Any], num_nodes: int) -> Tensor:
     """Both directions of each edge once, without self loops.

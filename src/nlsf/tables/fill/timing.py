@@ -21,7 +21,7 @@ from nlsf.store.files import text_checksum
 from nlsf.tables.fill.fill import Outcome, held
 from nlsf.tables.spec.experiment import Cell, Column, Experiment
 from nlsf.train.run.job import Job
-from nlsf.train.run.provenance import versions
+from nlsf.train.run.run import versions
 from nlsf.train.settings.config import without_place
 
 ROUNDS = 20

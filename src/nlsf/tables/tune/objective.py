@@ -97,7 +97,7 @@ class Objective:
             yield 0, solved
             return
         plan = self._plan(job, tell)
-        fits = [job.fit(plan, group) for group in job.groups()]
+        fits = [job.fit(plan, group) for group in job.trained_together()]
         while running := [fit for fit in fits if not fit.finished]:
             for fit in running:
                 _check_finite(fit.step())

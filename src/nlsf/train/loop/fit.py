@@ -167,7 +167,7 @@ class Fit:
             }
             for i, model in enumerate(self.active)
         ]
-        self._leave(self.stopping.stopped(self.epoch))
+        self._keep((~self.stopping.stopped(self.epoch)).nonzero().squeeze(-1))
         return rows
 
     def run(self) -> None:
@@ -258,10 +258,6 @@ class Fit:
             self.best[name][where] = value[better]
         self.best_epoch[where] = self.epoch
         self.best_metric[where] = metric[better].to(self.best_metric)
-
-    def _leave(self, stopped: Tensor) -> None:
-        if bool(stopped.any()):
-            self._keep((~stopped).nonzero().squeeze(-1))
 
     def _keep(self, index: Tensor) -> None:
         """Goes on with some of the active models."""

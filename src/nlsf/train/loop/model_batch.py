@@ -299,7 +299,7 @@ class WeightAverage:
         """Takes in the weights after step t."""
         rate = 1 / (self.share * step + 1 - self.share)
         for name, mean in self.weights.items():
-            now = _of(self.batch, name)
+            now = (self.batch.params if name in self.batch.params else self.batch.buffers)[name]
             mean.lerp_(now, rate) if mean.is_floating_point() else mean.copy_(now)
 
     @contextmanager
@@ -328,7 +328,3 @@ class WeightAverage:
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Goes on where another left off."""
         self.weights = {name: state[name].clone() for name in self.weights}
-
-
-def _of(batch: ModelBatch, name: str) -> Tensor:
-    return batch.params[name] if name in batch.params else batch.buffers[name]

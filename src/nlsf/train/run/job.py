@@ -134,12 +134,12 @@ class Job:
             memory=memory,
         )
 
-    def groups(self) -> list[list[int]]:
+    def trained_together(self) -> list[list[int]]:
         """The numbers of the models that can train together: their splits have equal sizes."""
-        groups: dict[tuple[int, int], list[int]] = {}
+        by_sizes: dict[tuple[int, int], list[int]] = {}
         for number, split in enumerate(self.splits):
-            groups.setdefault(self.lesson(split).sizes, []).append(number)
-        return list(groups.values())
+            by_sizes.setdefault((len(split.train), len(split.val)), []).append(number)
+        return list(by_sizes.values())
 
     @cached_property
     def digests(self) -> dict[str, str]:

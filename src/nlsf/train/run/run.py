@@ -1,23 +1,117 @@
-"""A run as it lies on disk: its settings, and the models that it has selected (`Run`)."""
+"""A run as it lies on disk: what it was made with, and the models that it has selected (`Run`).
+
+`versions` names the software, and `origin` the settings and data.
+"""
 
 from __future__ import annotations
 
+import platform
+import re
 from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from nlsf.data import features
+from nlsf.data.catalogue import find, knows
 from nlsf.data.dataset import Dataset
 from nlsf.data.features import FeatureConfig
 from nlsf.data.metrics import best_seed
+from nlsf.data.protocols import digest
 from nlsf.errors import ConfigError, DataError
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.job import Job, fingerprint
-from nlsf.train.run.provenance import check_spec, origin
+from nlsf.train.settings.config import user_path, without_place
 from nlsf.train.settings.models import MODELS, build_model
-from nlsf.train.settings.toml import from_table, parse_toml
+from nlsf.train.settings.toml import Table, flat, from_table, parse_toml
+
+_PACKAGES = ("nlsf", "torch", "torch_geometric", "numpy", "scipy")
+
+
+def versions() -> dict[str, str]:
+    """The versions of this package, of Python and of what computes, the platform and the threads.
+
+    ``commit`` is that of the checkout which the package runs from, where there is one.
+    """
+    found = {"python": platform.python_version()}
+    found |= {name: metadata.version(name) for name in _PACKAGES}
+    found["platform"] = f"{platform.system()} {platform.machine()}"
+    found["threads"] = str(torch.get_num_threads())
+    # <checkout>/src/nlsf/train/run/run.py; an installed package has no folder src above it.
+    source = Path(__file__).resolve().parents[3]
+    commit = head_commit(source.parent) if source.name == "src" else None
+    return found if commit is None else {**found, "commit": commit}
+
+
+def head_commit(checkout: Path) -> str | None:
+    """The commit that a Git checkout stands on, read from its files; ``None`` if there is none."""
+    try:
+        git = checkout / ".git"
+        if git.is_file():
+            git = checkout / git.read_text().removeprefix("gitdir:").strip()
+        head = (git / "HEAD").read_text().strip()
+        if head.startswith("ref:"):
+            head = _resolve(git, head.removeprefix("ref:").strip())
+    except (OSError, UnicodeDecodeError):
+        return None
+    return head if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", head) else None
+
+
+def _resolve(git: Path, reference: str) -> str:
+    """The commit of a branch; empty if it has none."""
+    # A linked work tree has its own HEAD, but shares the branches of the main one.
+    shared = git / "commondir"
+    common = git / shared.read_text().strip() if shared.is_file() else git
+    if (common / reference).is_file():
+        return (common / reference).read_text().strip()
+    packed = common / "packed-refs"
+    for line in packed.read_text().splitlines() if packed.is_file() else []:
+        commit, _, name = line.partition(" ")
+        if name == reference:
+            return commit
+    return ""
+
+
+_NAMES = {"fingerprint": "graphs or features", "labels": "labels", "splits": "splits"}
+
+
+def origin(folder: RunFolder, job: Job) -> dict[str, Any]:
+    """Hashes of settings and data, to be kept beside a checkpoint or model."""
+    return {"spec": folder.spec, **job.digests}
+
+
+def check_origin(meta: Mapping[str, Any], folder: RunFolder, job: Job) -> None:
+    """Refuses to go on with a checkpoint or model that was made with other settings or data.
+
+    Raises:
+        ConfigError: the configuration has changed.
+        DataError: the data have changed; names what of them.
+    """
+    _check_spec(meta, folder)
+    if changed := _changed_data(meta, job):
+        raise DataError(
+            f"The {' and the '.join(changed)} of {job.dataset.name} are not those that "
+            f"{folder.path} was started with: put the data back as they were, or start another "
+            "run with --config."
+        )
+
+
+def _check_spec(meta: Mapping[str, Any], folder: RunFolder) -> None:
+    """Refuses a configuration that is not the one that a checkpoint or model was made with."""
+    if meta["spec"] != folder.spec:
+        raise ConfigError(
+            f"{folder.path / 'config.toml'} has changed since the run was started: put it back, or "
+            "start another run with --config."
+        )
+
+
+def _changed_data(meta: Mapping[str, Any], job: Job) -> list[str]:
+    """What of a job's data is not as it was; files from before a hash was kept tell nothing."""
+    digests = job.digests
+    return [name for key, name in _NAMES.items() if meta.get(key, digests[key]) != digests[key]]
 
 
 class Run:
@@ -52,7 +146,7 @@ class Run:
         if not trained and not folder.has_model:
             return
         tensors, self.made_with = folder.load_model()
-        check_spec(self.made_with, folder)
+        _check_spec(self.made_with, folder)
         for key, value in tensors.items():
             number, name = key.split(".", 1)
             self.weights.setdefault(int(number), {})[name] = value
@@ -131,19 +225,42 @@ class Run:
                 f"and no others: train it on {dataset.name}, or choose another model."
             )
 
+    def check_asked(self, job: Job) -> None:
+        """Refuses a job with other settings, data or splits than the run was started with.
+
+        Raises:
+            ConfigError: a difference; the message names the first one.
+        """
+        path = self.folder.path
+        kept = _settings(self.settings)
+        asked = _settings(parse_toml(job.config.to_toml(), path / "config.toml"))
+        different = [k for k in {**asked, **kept} if kept.get(k) != asked.get(k)]
+        if different:
+            key, *others = different
+            before, now = (repr(s[key]) if key in s else "its default" for s in (kept, asked))
+            more = f" (and so on, {len(others)} more)" if others else ""
+            raise ConfigError(
+                f"{path} was started with {key} = {before}, but now {now} is asked for{more}: ask "
+                "for the same again, or choose another --output."
+            )
+        other_splits = self.folder.finished and [
+            row.get("split") for row in self.folder.results()
+        ] != [digest(split) for split in job.splits]
+        if other_splits or (self.made_with and _changed_data(self.made_with, job)):
+            raise ConfigError(
+                f"{path} was trained on {job.dataset.name} before its graph, features, labels or "
+                "splits changed: choose another --output, so that all models see the same data."
+            )
+
     def is_of(self, dataset: Dataset) -> bool:
         """Whether these are the data of the training, features made."""
         return bool(fingerprint(dataset) == self.made_with["fingerprint"])
 
-    def holds(self, group: list[int]) -> bool:
-        """Whether these models are trained already."""
-        return all(number in self.weights for number in group)
-
     def add(
-        self, group: list[int], weights: Mapping[str, Tensor], facts: list[dict[str, Any]]
+        self, numbers: list[int], weights: Mapping[str, Tensor], facts: list[dict[str, Any]]
     ) -> None:
-        """Takes in the models of a group, stacked."""
-        for i, number in enumerate(group):
+        """Takes in some models: their weights, stacked, and the facts of each."""
+        for i, number in enumerate(numbers):
             self.weights[number] = {name: value[i] for name, value in weights.items()}
             self.facts[number] = facts[i]
 
@@ -161,3 +278,13 @@ class Run:
             **origin(self.folder, job),
         }
         self.folder.save_model(tensors, self.made_with)
+
+
+def _settings(table: Table) -> dict[str, Any]:
+    """All settings by their dotted keys, those of the data first, as they mostly decide others."""
+    data = without_place(table.get("data", {}))
+    name = data.get("name")
+    if isinstance(name, str) and knows(name) and not user_path(name):
+        data["name"] = find(name).name  # which may be written in several ways
+    others = {k: v for k, v in table.items() if k != "data"}
+    return dict(flat({"data": data, **others}))

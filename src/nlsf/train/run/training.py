@@ -24,8 +24,7 @@ from nlsf.train.loop.fit import Fit, evaluate
 from nlsf.train.loop.group import Group
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.job import Job
-from nlsf.train.run.provenance import check_origin, origin, versions
-from nlsf.train.run.run import Run
+from nlsf.train.run.run import Run, check_origin, origin, versions
 
 if sys.platform != "win32":
     import resource
@@ -145,8 +144,8 @@ class Training:
             )
             prepared = time.perf_counter() - started
             run = group.once(self._begun)
-            for numbers in job.groups():
-                if not run.holds(numbers):
+            for numbers in job.trained_together():
+                if not run.weights.keys() >= set(numbers):
                     found = self._solve(numbers) or self._train(numbers, plan, run.metrics_size)
                     run.add(numbers, *found)
                     group.once(lambda: run.write(job))

@@ -12,7 +12,7 @@ from nlsf.errors import ConfigError
 from nlsf.train import train
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.job import Job
-from nlsf.train.run.provenance import check_kept, head_commit, versions
+from nlsf.train.run.run import Run, head_commit, versions
 from nlsf.train.settings.toml import merged
 from train.small import NODE_MODEL, node_data
 
@@ -34,7 +34,7 @@ def test_an_installed_copy_has_no_commit(tmp_path):
     place = tmp_path / "site-packages" / "nlsf" / "train" / "run"
     place.mkdir(parents=True)
     shutil.copy(versions.__code__.co_filename, place)
-    copy = runpy.run_path(str(place / "provenance.py"))
+    copy = runpy.run_path(str(place / "run.py"))
     assert "commit" not in copy["versions"]()
 
 
@@ -97,12 +97,12 @@ def folder(tmp_path_factory):
 
 
 def test_the_same_again_is_welcome(folder):
-    check_kept(folder, Job.of(TABLE))
+    Run(folder).check_asked(Job.of(TABLE))
 
 
 def test_where_data_lie_and_how_they_are_spelled_does_not_matter(folder, tmp_path):
     elsewhere = {"data": {"name": "CSBM", "root": str(tmp_path), "offline": True}}
-    check_kept(folder, Job.of(merged(TABLE, elsewhere)))
+    Run(folder).check_asked(Job.of(merged(TABLE, elsewhere)))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_where_data_lie_and_how_they_are_spelled_does_not_matter(folder, tmp_pat
 )
 def test_another_setting_is_named(folder, change, says):
     with pytest.raises(ConfigError, match=says) as error:
-        check_kept(folder, Job.of(merged(TABLE, change)))
+        Run(folder).check_asked(Job.of(merged(TABLE, change)))
     assert "--output" in str(error.value)
 
 
@@ -130,11 +130,11 @@ NODES = {"model": NODE_MODEL, "seeds": 1, "training": {"epochs": 1}}
 
 def test_other_features_under_the_same_name_are_noticed(tmp_path):
     folder = train(node_data(), NODES, output=tmp_path / "run", cache=False).folder
-    check_kept(folder, Job.of(NODES, node_data()))
+    Run(folder).check_asked(Job.of(NODES, node_data()))
     other = node_data()
     other.graphs[0].x[0, 0] += 1
     with pytest.raises(ConfigError, match="before its graph, features, labels or splits changed"):
-        check_kept(folder, Job.of(NODES, other))
+        Run(folder).check_asked(Job.of(NODES, other))
 
 
 @pytest.mark.parametrize("labels", [[-1] * 6, [2, 1, 0] * 2], ids=["missing", "permuted"])
@@ -145,12 +145,12 @@ def test_other_labels_under_the_same_name_are_noticed(tmp_path, labels):
     y[:6] = torch.tensor(labels)
     assert not torch.equal(y, node_data().y)
     with pytest.raises(ConfigError, match="splits changed"):
-        check_kept(folder, Job.of(NODES, dataclasses.replace(node_data(), y=y)))
+        Run(folder).check_asked(Job.of(NODES, dataclasses.replace(node_data(), y=y)))
 
 
 def test_a_run_that_has_only_begun_is_known_by_its_settings(tmp_path):
     folder = RunFolder.create_at(tmp_path / "run")
     folder.write_config(Job.of(TABLE).config.to_toml())
-    check_kept(folder, Job.of(TABLE))
+    Run(folder).check_asked(Job.of(TABLE))
     with pytest.raises(ConfigError, match="seeds"):
-        check_kept(folder, Job.of(merged(TABLE, {"seeds": 1})))
+        Run(folder).check_asked(Job.of(merged(TABLE, {"seeds": 1})))
