@@ -141,7 +141,7 @@ def csv_unknown_part(folder):
     return tables(folder, "id,label,split\na,x,train\nb,y,dev\n")
 
 
-@CASES.case(FormatError, "features.csv, line 3, column 'label': -4 is not the number of a class")
+@CASES.case(FormatError, "features.csv, line 3, column 'label': '-4' is not the number of a class")
 def csv_negative_label(folder):
     return tables(folder, "id,label\na,0\nb,-4\n")
 

@@ -5,11 +5,12 @@ LINKX: Facebook-100, Genius and Pokec as ``.mat``, Twitch-Gamers as tables, Wiki
 
 from __future__ import annotations
 
-import csv
 import warnings
 import zipfile
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,7 +23,7 @@ from torch import Tensor
 from nlsf.data.dataset import Dataset, Metric, sparse_csr
 from nlsf.data.readers import checks
 from nlsf.data.readers.mat import read_mat
-from nlsf.data.readers.raw_files import ending, need, read_npz, table
+from nlsf.data.readers.raw_files import CsvTable, ending, need, read_npz, table
 from nlsf.errors import ConfigError, FormatError
 
 if TYPE_CHECKING:
@@ -189,8 +190,11 @@ def _one_hot(path: Path, columns: NDArray[Any]) -> sparse.csr_array:
     return sparse.csr_array((ones, indices, indptr), shape=(len(columns), width))
 
 
-_TASK = "mature"
-_ID = "numeric_id"
+_TASK, _ID = "mature", "numeric_id"
+_COLUMNS = (
+    *("views", _TASK, "life_time", "created_at", "updated_at"),
+    *(_ID, "dead_account", "language", "affiliate"),
+)
 
 
 def read_twitch(entry: Entry, paths: Sequence[Path]) -> Dataset:
@@ -225,69 +229,24 @@ def read_twitch(entry: Entry, paths: Sequence[Path]) -> Dataset:
     return checks.network(str(path), entry.name, ends, features, labels, metric=entry.metric)
 
 
-class _Languages(dict[str, float]):
-    """Numbers names in the order in which they are first asked for."""
-
-    def __missing__(self, name: str) -> float:
-        self[name] = float(len(self))
-        return self[name]
-
-
 def _day(text: str) -> float:
     return float(date.fromisoformat(text).strftime("%Y%m%d"))
 
 
-def _parsers() -> Mapping[str, Callable[[str], float]]:
-    return {
-        "views": int,
-        _TASK: int,
-        "life_time": int,
-        "created_at": _day,
-        "updated_at": _day,
-        _ID: int,
-        "dead_account": int,
-        "language": _Languages().__getitem__,
-        "affiliate": int,
-    }
-
-
 def _columns(path: Path) -> dict[str, NDArray[np.float64]]:
     """The columns of the table of streamers by name, as numbers."""
-    parsers = _parsers()
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.reader(file)
-            header = next(rows, [])
-            if set(header) != set(parsers) or len(header) != len(parsers):
-                raise FormatError(f"{path}, line 1: expected the columns {', '.join(parsers)}.")
-            values: list[list[float]] = []
-            for row in rows:
-                values.append(_numbers(path, rows.line_num, header, row, parsers))
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise FormatError(f"{path} is not a CSV file in UTF-8.") from error
-    together = np.array(values, dtype=np.float64).reshape(-1, len(header))
-    return {name: together[:, header.index(name)] for name in parsers}
-
-
-def _numbers(
-    path: Path,
-    line: int,
-    header: Sequence[str],
-    row: Sequence[str],
-    parsers: Mapping[str, Callable[[str], float]],
-) -> list[float]:
-    if len(row) != len(header):
-        raise FormatError(f"{path}, line {line} has {len(row)} values; expected {len(header)}.")
-    found: list[float] = []
-    for name, text in zip(header, row, strict=True):
-        try:
-            found.append(float(parsers[name](text)))
-        except (ValueError, OverflowError) as error:
-            what = "a date YYYY-MM-DD" if name.endswith("_at") else "a whole number"
-            raise FormatError(
-                f"{path}, line {line}, column {name!r}: {text!r} is not {what}."
-            ) from error
-    return found
+    streamers = CsvTable.read(path)
+    if sorted(streamers.header) != sorted(_COLUMNS):
+        raise FormatError(f"{path}, line 1: expected the columns {', '.join(_COLUMNS)}.")
+    parsers: dict[str, Callable[[str], float]] = dict.fromkeys(_COLUMNS, int)
+    parsers |= {"created_at": _day, "updated_at": _day}
+    parsers["language"] = defaultdict[str, float](count().__next__).__getitem__
+    return {
+        name: streamers.parsed(
+            name, parse, "a date YYYY-MM-DD" if parse is _day else "a whole number"
+        )
+        for name, parse in parsers.items()
+    }
 
 
 def _edges(path: Path, num_nodes: int) -> NDArray[np.int64]:

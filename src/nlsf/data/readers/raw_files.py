@@ -6,13 +6,15 @@ path. Whatever an archive declares about itself is checked, and checked again wh
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import os
 import stat
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
@@ -134,6 +136,83 @@ def _check_declared(path: Path) -> None:
         raise FormatError(
             f"{path} declares {total:,} bytes of arrays; at most {MAX_BYTES >> 30} GiB are read."
         )
+
+
+def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The numbers and cells of the lines of a comma-separated table, without blank lines.
+
+    Raises:
+        FormatError: it is no such table in UTF-8.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.reader(file, strict=True)
+            for row in rows:
+                if row:
+                    yield rows.line_num, [cell.strip() for cell in row]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise FormatError(f"{path} is not a comma-separated table in UTF-8.") from error
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """A comma-separated table with a header.
+
+    Attributes:
+        path: the file.
+        header: the names of its columns.
+        lines: the number of the line of each row.
+        rows: cells, as many in each row as in the header.
+    """
+
+    path: Path
+    header: list[str]
+    lines: list[int]
+    rows: list[list[str]]
+
+    @classmethod
+    def read(cls, path: Path) -> CsvTable:
+        """The table in a file.
+
+        Raises:
+            FormatError: a row has more or fewer cells than the header; names its line.
+        """
+        lines, rows = [], []
+        content = csv_rows(path)
+        _, header = next(content, (1, [""]))
+        for line, row in content:
+            if len(row) != len(header):
+                raise FormatError(
+                    f"{path}, line {line} has {len(row)} cells; expected {len(header)}."
+                )
+            lines.append(line)
+            rows.append(row)
+        return cls(path, header, lines, rows)
+
+    def column(self, name: str) -> list[str]:
+        """The cells of a column."""
+        place = self.header.index(name)
+        return [row[place] for row in self.rows]
+
+    def parsed(self, name: str, parse: Callable[[str], float], what: str) -> NDArray[np.float64]:
+        """The cells of a column as numbers.
+
+        Args:
+            name: of the column.
+            parse: makes a number of a cell, or raises a ``ValueError``.
+            what: what a cell must be, in words.
+
+        Raises:
+            FormatError: a cell is something else; names its line and column.
+        """
+        found = np.empty(len(self.rows))
+        for k, text in enumerate(self.column(name)):
+            try:
+                found[k] = parse(text)
+            except (ValueError, OverflowError) as error:
+                where = f"{self.path}, line {self.lines[k]}, column {name!r}"
+                raise FormatError(f"{where}: {text!r} is not {what}.") from error
+        return found
 
 
 _NO_MARKS = bytes(character for character in range(256) if character not in b",\n")

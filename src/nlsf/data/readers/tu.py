@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -23,13 +23,10 @@ if TYPE_CHECKING:
 NodeFeatures: TypeAlias = Literal["labels", "attributes", "both", "none"]
 
 _TABLES = (
-    "A",
-    "graph_indicator",
-    "graph_labels",
-    "graph_attributes",
-    "node_labels",
-    "node_attributes",
+    *("A", "graph_indicator", "graph_labels", "graph_attributes"),
+    *("node_labels", "node_attributes"),
 )
+_ENDINGS = tuple(f"_{kind}.txt" for kind in _TABLES)
 # Those whose published feature counts leave out their node labels.
 _ATTRIBUTES_ONLY = ("ENZYMES", "PROTEINS_full")
 _MAX_ENTRIES = 1 << 30
@@ -73,13 +70,12 @@ def read_collection(
     Raises:
         FormatError: a table is missing or does not fit the others; names its file and line.
     """
-    prefix, tables = _folder(path) if path.is_dir() else _archive(existing(path))
-    found = _Tables(path, prefix, tables)
+    found = _Tables(path)
     graph_of_node, y, classes = _graphs(found)
     x = _node_features(found, len(graph_of_node), nodes)
     count = len(y)
     return Dataset(
-        name=name or prefix,
+        name=name or found.prefix,
         level="graph",
         graphs=_divided(_edges(found, graph_of_node), graph_of_node, x, count),
         y=y,
@@ -89,56 +85,43 @@ def read_collection(
 
 
 class _Tables:
-    """The files of a collection: their bytes by the end of their names."""
+    """The files of a collection, by the end of their names."""
 
-    def __init__(self, path: Path, prefix: str, content: dict[str, bytes]) -> None:
-        self._path, self.prefix, self._content = path, prefix, content
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._members: dict[str, bytes] | None = None
+        names = [file.name for file in path.glob("*_A.txt")]
+        if not path.is_dir():
+            found = read_members(existing(path), lambda name: name.endswith(_ENDINGS))
+            self._members = {PurePosixPath(name).name: found[name] for name in found}
+            names = [name for name in self._members if name.endswith("_A.txt")]
+        if len(names) != 1:
+            what = "no NAME_A.txt" if not names else f"{len(names)} files NAME_A.txt"
+            raise FormatError(f"{path} has {what}; a collection of graphs has one.")
+        self.prefix = names[0].removesuffix("_A.txt")
 
     def name(self, kind: str) -> str:
         """The file of a table, for messages."""
         file = f"{self.prefix}_{kind}.txt"
-        return str(self._path / file) if self._path.is_dir() else f"{self._path}, {file}"
+        return str(self._path / file) if self._members is None else f"{self._path}, {file}"
 
     def __contains__(self, kind: str) -> bool:
-        return kind in self._content
+        file = f"{self.prefix}_{kind}.txt"
+        there = (self._path / file).is_file() if self._members is None else file in self._members
+        return there
 
     def take(
         self, kind: str, of: type[int] | type[float] = int, columns: int | None = None
     ) -> NDArray[Any]:
         """A table, once: the bytes of the largest are not kept beside its numbers."""
-        if kind not in self._content:
-            raise FormatError(f"{self._path} has no {self.prefix}_{kind}.txt.")
-        return table(self.name(kind), self._content.pop(kind), kind=of, columns=columns)
-
-
-def _archive(path: Path) -> tuple[str, dict[str, bytes]]:
-    def wanted(name: str) -> bool:
-        return name.endswith(tuple(f"_{kind}.txt" for kind in _TABLES))
-
-    members = {PurePosixPath(n).name: c for n, c in read_members(path, wanted).items()}
-    prefix = _prefix(path, members)
-    return prefix, _chosen(prefix, members)
-
-
-def _folder(path: Path) -> tuple[str, dict[str, bytes]]:
-    names = {file.name: b"" for file in path.glob("*_A.txt")}
-    prefix = _prefix(path, names)
-    files = {f"{prefix}_{kind}.txt": path / f"{prefix}_{kind}.txt" for kind in _TABLES}
-    there = {name: file for name, file in files.items() if file.is_file()}
-    return prefix, _chosen(prefix, {n: existing(file).read_bytes() for n, file in there.items()})
-
-
-def _prefix(path: Path, names: Mapping[str, bytes]) -> str:
-    found = [name.removesuffix("_A.txt") for name in names if name.endswith("_A.txt")]
-    if len(found) != 1:
-        what = "no NAME_A.txt" if not found else f"{len(found)} files NAME_A.txt"
-        raise FormatError(f"{path} has {what}; a collection of graphs has one.")
-    return found[0]
-
-
-def _chosen(prefix: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    names = {kind: f"{prefix}_{kind}.txt" for kind in _TABLES}
-    return {kind: files[name] for kind, name in names.items() if name in files}
+        file = f"{self.prefix}_{kind}.txt"
+        if kind not in self:
+            raise FormatError(f"{self._path} has no {file}.")
+        if self._members is None:
+            content = existing(self._path / file).read_bytes()
+        else:
+            content = self._members.pop(file)
+        return table(self.name(kind), content, kind=of, columns=columns)
 
 
 def _graphs(found: _Tables) -> tuple[NDArray[np.int64], Tensor, tuple[str, ...]]:
