@@ -40,7 +40,7 @@ def planetoid_without_index(folder):
 @CASES.case(FormatError, "images-idx3-ubyte.gz is not the published file of MNIST")
 def gzip_bomb(folder):
     for part in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
-        (folder / f"{part}-ubyte.gz").write_bytes(gzip.compress(bytes(64 << 20)))
+        (folder / f"{part}-ubyte.gz").write_bytes(gzip.compress(bytes(8 << 20)))
     return lambda: images.read_mnist(find("MNIST"), sorted(folder.iterdir()))
 
 

@@ -14,7 +14,7 @@ from nlsf.peers import Neighbourhood
 from nlsf.peers.attention import GAT, GATConfig
 from nlsf.peers.base import LayersConfig, PeerConfig
 from nlsf.peers.controls import MLP
-from nlsf.peers.convolutions import GIN, SAGE, GINConfig
+from nlsf.peers.convolutions import GCN, GIN, SAGE, GINConfig
 from nlsf.peers.polynomials import (
     GPRGNN,
     BernNet,
@@ -28,6 +28,7 @@ from nlsf.peers.polynomials import (
     JacobiConvConfig,
 )
 from nlsf.peers.rational import APPNP, ARMA, APPNPConfig, ARMAConfig
+from nlsf.testing.graphs import star
 
 N, F, C = 13, 4, 3
 F64 = torch.float64
@@ -214,3 +215,20 @@ def test_an_mlp_does_not_see_the_graph(graph, x):
 def test_impossible_settings_are_refused(fields):
     with pytest.raises(ModelError, match="APPNP needs"):
         APPNPConfig(F, C, **fields)
+
+
+def test_a_layer_of_gcn_is_a_filter_of_the_normalised_adjacency():
+    edges, count = star(6).edge_index, 7
+    A = np.zeros((count, count))
+    A[edges[0], edges[1]] = 1
+    A += np.eye(count)
+    root = np.diag(A.sum(1) ** -0.5)
+    values, vectors = np.linalg.eigh(root @ A @ root)
+    torch.manual_seed(0)
+    model = GCN(LayersConfig(3, 2, 4)).double().eval()
+    x = torch.randn(count, 3, dtype=torch.float64)
+    P = torch.from_numpy(vectors * values @ vectors.T)
+    first, last = model.lins
+    expected = P @ last((P @ first(x)).relu())
+    graph = Neighbourhood(edges, count, dtype=torch.float64)
+    torch.testing.assert_close(model(x, graph), expected)

@@ -12,9 +12,8 @@ from torch import Tensor
 
 from nlsf.data.dataset import Dataset, Split
 from nlsf.data.readers import checks
+from nlsf.data.readers.array_files import need, read_mat, read_npz
 from nlsf.data.readers.heterophilous import adjacency, read_network
-from nlsf.data.readers.mat import read_mat
-from nlsf.data.readers.raw_files import need, read_npz
 from nlsf.errors import FormatError
 
 _MASKS = tuple(tuple(f"{part}_{word}" for part in checks.PARTS) for word in ("masks", "mask"))

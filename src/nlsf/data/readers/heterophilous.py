@@ -22,8 +22,8 @@ from torch import Tensor
 
 from nlsf.data.dataset import Dataset, Metric, sparse_csr
 from nlsf.data.readers import checks
-from nlsf.data.readers.mat import read_mat
-from nlsf.data.readers.raw_files import CsvTable, ending, need, read_npz, table
+from nlsf.data.readers.array_files import need, read_mat, read_npz
+from nlsf.data.readers.raw_files import CsvTable, ending, table
 from nlsf.errors import ConfigError, FormatError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import stat
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
@@ -77,65 +77,6 @@ def published(entry: Entry, path: Path) -> bytes:
             f"{known}. Remove it, and it is fetched again."
         )
     return content
-
-
-def read_npz(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
-    """Arrays of a NumPy archive, by name.
-
-    Args:
-        path: the ``.npz`` file.
-        names: those to read, if they are there.
-
-    Raises:
-        FormatError: the archive is damaged or too large, or an array holds Python objects.
-    """
-    existing(path)
-    field = ""
-    try:
-        _check_declared(path)
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {}
-            for field in archive.files:
-                if field in names:
-                    arrays[field] = np.asarray(archive[field])
-            return arrays
-    except FormatError:
-        raise
-    # Damaged bytes make the readers of archives and of headers, which are Python, stumble in any
-    # way.
-    except Exception as error:
-        if "allow_pickle" in str(error) and field:
-            raise FormatError(
-                f"{path}: {field!r} holds Python objects; save it as an array of numbers."
-            ) from error
-        raise FormatError(f"{path} is not a whole .npz archive{_at(field)}.") from error
-
-
-def need(path: Path, found: Collection[str], names: Iterable[str]) -> None:
-    """Checks that a file has these fields.
-
-    Raises:
-        FormatError: one is not there; names it and what is there.
-    """
-    for name in names:
-        if name not in found:
-            others = ", ".join(map(repr, sorted(found)))
-            beside = f"; it has {others}" if others else ""
-            raise FormatError(f"{path} has no {name!r}, which it needs{beside}.")
-
-
-def _at(field: str) -> str:
-    return f" (reading {field!r})" if field else ""
-
-
-def _check_declared(path: Path) -> None:
-    """A zip archive never gives more than it declares: so this bounds what is read."""
-    with zipfile.ZipFile(path) as archive:
-        total = sum(member.file_size for member in archive.infolist())
-    if total > MAX_BYTES:
-        raise FormatError(
-            f"{path} declares {total:,} bytes of arrays; at most {MAX_BYTES >> 30} GiB are read."
-        )
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -1,27 +1,86 @@
-"""MATLAB files, versions 5 to 7.2, read as untrusted data: `read_mat`.
+"""Arrays by name from files of unknown content: `read_npz` of NumPy, `read_mat` of MATLAB.
 
-SciPy's reader follows numbers in the file without checking them, and a damaged or malicious file
-ends the process. Here each length, type and index is checked before it is used.
+SciPy's reader of MATLAB files follows the numbers in them without a check, and a damaged file ends
+the process. Here each length, type and index is checked before it is used.
 
-A file is a header of 128 bytes and a sequence of elements, each with a tag: type and length, 32
-bits each. A variable is an element of type 14, made of elements: flags, dimensions, name, and for
-a full matrix its values, column by column, or for a sparse one row indices, column pointers and
-values. An element of type 15 is one of type 14, compressed by zlib.
+A MATLAB file of version 5 to 7.2 is a header of 128 bytes and a sequence of elements. Each has a
+tag, its type and length in 32 bits each. A variable is an element of type 14, made of elements:
+flags, dimensions, name, and for a full matrix its values, column by column, or for a sparse one
+row indices, column pointers and values. An element of type 15 is one of type 14, compressed by
+zlib.
 """
 
 from __future__ import annotations
 
 import math
+import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nlsf.data.readers.raw_files import existing
+from nlsf.data.readers.raw_files import MAX_BYTES, existing
 from nlsf.errors import FormatError
+
+
+def read_npz(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
+    """Arrays of a NumPy archive, by name.
+
+    Args:
+        path: the ``.npz`` file.
+        names: those to read, if they are there.
+
+    Raises:
+        FormatError: the archive is damaged or too large, or an array holds Python objects.
+    """
+    existing(path)
+    field = ""
+    try:
+        _check_declared(path)
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {}
+            for field in archive.files:
+                if field in names:
+                    arrays[field] = np.asarray(archive[field])
+            return arrays
+    except FormatError:
+        raise
+    # Damaged bytes make the readers of archives and of headers, which are Python, stumble in any
+    # way.
+    except Exception as error:
+        if "allow_pickle" in str(error) and field:
+            raise FormatError(
+                f"{path}: {field!r} holds Python objects; save it as an array of numbers."
+            ) from error
+        where = f" (reading {field!r})" if field else ""
+        raise FormatError(f"{path} is not a whole .npz archive{where}.") from error
+
+
+def need(path: Path, found: Collection[str], names: Iterable[str]) -> None:
+    """Checks that a file has these fields.
+
+    Raises:
+        FormatError: one is not there; names it and what is there.
+    """
+    for name in names:
+        if name not in found:
+            others = ", ".join(map(repr, sorted(found)))
+            beside = f"; it has {others}" if others else ""
+            raise FormatError(f"{path} has no {name!r}, which it needs{beside}.")
+
+
+def _check_declared(path: Path) -> None:
+    """A zip archive never gives more than it declares: so this bounds what is read."""
+    with zipfile.ZipFile(path) as archive:
+        total = sum(member.file_size for member in archive.infolist())
+    if total > MAX_BYTES:
+        raise FormatError(
+            f"{path} declares {total:,} bytes of arrays; at most {MAX_BYTES >> 30} GiB are read."
+        )
+
 
 _HEADER = 128
 _MATRIX, _COMPRESSED = 14, 15

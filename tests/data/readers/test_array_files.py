@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 from scipy.io import loadmat, savemat
 
-from nlsf.data.readers.mat import read_mat
+from nlsf.data.readers.array_files import read_mat
 from nlsf.errors import FormatError
 
 VARIABLES = {
@@ -73,12 +73,12 @@ def test_damage_never_does_more_than_an_error(tmp_path, compressed):
     rng = np.random.default_rng(0)
     refused = 0
     with np.errstate(all="ignore"):
-        for _ in range(500):
+        for _ in range(150):
             damaged = bytearray(content)
             damaged[rng.integers(128, len(content))] ^= rng.integers(1, 256)
             path.write_bytes(damaged[: rng.integers(128, 2 * len(content))])
             found = outcome(path)
             refused += isinstance(found, str) and "all.mat" in found
-    assert refused > 300
+    assert refused > 90
     # zlib's checksum finds the rest.
-    assert not compressed or refused > 450
+    assert not compressed or refused > 135
