@@ -274,7 +274,7 @@ def test_every_example_is_seen_once_in_an_epoch_of_batches():
 def test_a_lesson_holds_nothing_to_test_on():
     dataset = node_data()
     lesson = lesson_of(dataset, 0)
-    assert lesson.sizes == (24, 18)
+    assert (len(lesson.train), len(lesson.val)) == (24, 18)
     assert [f.name for f in dataclasses.fields(lesson)] == ["train", "train_y", "val", "val_y"]
     test = draw(dataset, "40-30-30", 0).test
     assert not torch.isin(test, torch.cat([lesson.train, lesson.val])).any()
