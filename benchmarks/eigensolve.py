@@ -245,7 +245,7 @@ def main():
         only = "10^4" if arguments.others else arguments.only
         for case, (_, _, wanted, _) in CASES.items():
             repetitions = 1 if arguments.others else wanted
-            for repetition in range(repetitions if only in case else 0):
+            for repetition in range(repetitions if only.casefold() in case.casefold() else 0):
                 for solver in solvers:
                     rows = done[case][solver]
                     # One failure is enough: a time-out is not repeated.

@@ -229,7 +229,7 @@ def main():
         return work(family, int(n), solver)
     if not arguments.table:
         for n in SIZES:
-            families = [f for f in FAMILIES if arguments.only in f"{f} {n}"]
+            families = [f for f in FAMILIES if arguments.only.casefold() in f"{f} {n}".casefold()]
             for solver, family in itertools.product(arguments.solvers, families):
                 rows = read()
                 if (family, n, solver) not in rows and not hopeless(family, n, solver, rows):

@@ -38,6 +38,8 @@ from torch import nn
 from torch.nn.functional import cross_entropy, dropout, elu
 from torch_geometric import nn as pyg
 
+from nlsf.data import find
+from nlsf.errors import ConfigError
 from nlsf.nn import NodeClassifier
 from nlsf.peers import PEERS, PeerModel
 from nlsf.spectral import DyadicBands, IndexBands, IntervalBands, PolynomialBands, UniformBands
@@ -294,9 +296,20 @@ def table():
         print(f"| {label} | {' | '.join(shown)} |")
 
 
+def data_set(name):
+    """The name of a data set as the catalogue has it: case, spaces and dashes do not matter."""
+    try:
+        found = find(name).name
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if found not in SETS:
+        raise argparse.ArgumentTypeError(f"{found} is not among {', '.join(SETS)}.")
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("data", nargs="*", default=list(SETS))
+    parser.add_argument("data", nargs="*", type=data_set, default=list(SETS))
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)

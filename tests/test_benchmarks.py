@@ -1,5 +1,6 @@
 """Benchmarks: tables in the documentation are those of their rows, and references are true."""
 
+import argparse
 import math
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ import import_cost
 import polynomial_bands
 import scaling
 import solver_table
+import train_epoch
 from nlsf.cluster import block_rows as blocks
 from nlsf.data import block_model, preferential_attachment, random_geometric
 from nlsf.spectral import laplacian
@@ -45,6 +47,13 @@ PROBLEM = cost_model.Problem(1e6, 8e6)
 def test_tables_are_made_from_rows(page, table):
     assert len(table().splitlines()) > 2
     assert table() in (ROOT / "docs" / f"{page}.md").read_text()
+
+
+def test_names_of_data_sets_are_those_of_the_command_line():
+    assert train_epoch.data_set("squirrel") == "Squirrel"
+    for name in ("squirel", "MUTAG"):
+        with pytest.raises(argparse.ArgumentTypeError):
+            train_epoch.data_set(name)
 
 
 def test_ours_has_no_wrong_eigenvalue_in_the_table_of_solvers():
