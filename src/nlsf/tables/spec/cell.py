@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ class Cell:
     tuning: Tuning = field(default_factory=Tuning)
     metric: str = "accuracy"
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The SHA-256 of all fields as canonical JSON.
 

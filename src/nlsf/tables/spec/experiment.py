@@ -173,7 +173,7 @@ class Experiment:
             named = [(method, (method.label, method.model)) for method in rows]
             rows = _chosen(f"method in {self.name}", methods, named)
         if columns is not None:
-            named_columns = [(c, (c.label, str(c.data["name"]))) for c in places]
+            named_columns = [(c, (c.label, c.entry.name, *c.entry.aliases)) for c in places]
             places = _chosen(f"data set in {self.name}", columns, named_columns)
         return replace(self, methods=rows, columns=places)
 
@@ -202,7 +202,7 @@ def default_space(model: str, column: Column, settings: Table) -> Space:
 
 
 def _chosen(
-    what: str, wanted: Sequence[str], named: Sequence[tuple[T, tuple[str, str]]]
+    what: str, wanted: Sequence[str], named: Sequence[tuple[T, tuple[str, ...]]]
 ) -> tuple[T, ...]:
     """Those that have one of the wanted names, in their own order."""
     known = [name for _, names in named for name in names]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, TypeAlias
@@ -188,12 +188,15 @@ class Space:
 
     def __post_init__(self) -> None:
         read = {key: _choices(key, values) for key, values in self.choices.items()}
-        for key in read:
-            if any(other.startswith(f"{key}.") for other in read):
-                raise ConfigError(
-                    f"The space has choices for {key} and for a part of it: drop one."
-                )
+        _check_apart(read)
         object.__setattr__(self, "choices", read)
+
+    @classmethod
+    def _of_checked(cls, choices: Mapping[str, tuple[Choice, ...]]) -> Space:
+        """A space of choices that were checked before: a table makes thousands of these."""
+        space = cls.__new__(cls)
+        object.__setattr__(space, "choices", choices)
+        return space
 
     @property
     def size(self) -> int:
@@ -206,14 +209,18 @@ class Space:
 
     def merged(self, change: Mapping[str, Sequence[Choice]]) -> Space:
         """The space with other choices for some keys; an empty sequence removes a key."""
-        both = {**self.choices, **{key: tuple(values) for key, values in change.items()}}
-        return Space({key: values for key, values in both.items() if len(values)})
+        if not change:
+            return self
+        new = Space({key: tuple(values) for key, values in change.items() if len(values)})
+        both = {**self.choices, **dict.fromkeys(change, ()), **new.choices}
+        left = {key: values for key, values in both.items() if values}
+        _check_apart(left)
+        return Space._of_checked(left)
 
     def without(self, settings: Mapping[str, Any]) -> Space:
         """The space without the keys that a run's tables fix."""
-        return Space(
-            {key: values for key, values in self.choices.items() if not _fixed(settings, key)}
-        )
+        free = {key: v for key, v in self.choices.items() if not _fixed(settings, key)}
+        return Space._of_checked(free)
 
     def table(self, point: Point) -> Table:
         """A point as the tables of a run's TOML, for `nlsf.train.settings.toml.merged`."""
@@ -305,6 +312,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
     return "none" if value is None else value
+
+
+def _check_apart(keys: Collection[str]) -> None:
+    """Refuses choices for a table and for a part of it."""
+    for key in keys:
+        parts = key.split(".")
+        for number in range(2, len(parts)):
+            if (whole := ".".join(parts[:number])) in keys:
+                raise ConfigError(
+                    f"The space has choices for {whole} and for a part of it: drop one."
+                )
 
 
 def _choices(key: str, values: Any) -> tuple[Choice, ...]:

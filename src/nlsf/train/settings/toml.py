@@ -9,6 +9,7 @@ import re
 import tomllib
 import types
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -67,7 +68,7 @@ def from_table(cls: type[T], table: Mapping[str, Any], where: str = "") -> T:
         table: its fields; what is left out has its default.
         where: the table's own name, for messages.
     """
-    hints = get_type_hints(cls, include_extras=True)
+    hints = _hints(cls)  # type: ignore[arg-type]
     known = [f.name for f in dataclasses.fields(cls) if f.init]  # type: ignore[arg-type]
     values = {}
     for key, value in table.items():
@@ -75,6 +76,12 @@ def from_table(cls: type[T], table: Mapping[str, Any], where: str = "") -> T:
             raise ConfigError(unknown_name(f"key in [{where}]" if where else "key", key, known))
         values[key] = _convert(hints[key], value, f"{where}.{key}" if where else key)
     return cls(**values)
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a dataclass's fields; Python compiles every one of them anew."""
+    return get_type_hints(cls, include_extras=True)
 
 
 def to_table(settings: Any) -> Table:
