@@ -67,6 +67,8 @@ def test_a_page_says_claim_conclusion_settings_and_time(tmp_path):
     second = Outcome(small_study(False), Small(4), perform(small_study(False)).finding, 0.5)
     text = write_gallery([first, second], tmp_path / "new" / "gallery.html").read_text()
     assert "2 claims of the paper, of which 1 held" in text
+    assert "Not all claims held: A small &lt;study&gt;." in text
+    assert "Every claim held." in gallery_page([first, first]).html()
     assert "Computed in 2.00 s." in text
     for said in ("Claim: Sizes are sizes.", "Found: The size is 3.", "how large it is", "0.5, 2"):
         assert said in text

@@ -98,7 +98,7 @@ def test_pairs_are_differences_on_the_same_split(runs):
     points = f"{100 * mean:+.2f} points"
     assert pair.words()[:2] == (
         points,
-        f"{100 * (mean - half):+.2f} points to {100 * (mean + half):+.2f} points",
+        f"{100 * (mean - half):+.2f} to {100 * (mean + half):+.2f} points",
     )
 
 

@@ -131,7 +131,9 @@ def gallery_page(findings: Sequence[Outcome]) -> Page:
             (o.study.title, "holds" if o.finding.holds else "does not hold", o.finding.conclusion)
             for o in findings
         ]
-        text = "Each study has a section below, with what was measured and how."
+        failed = [o.study.title for o in findings if not o.finding.holds]
+        text = f"Not all claims held: {'; '.join(failed)}." if failed else "Every claim held."
+        text += " Each study has a section below, with what was measured and how."
         page.section("Overview", text, Tiles(tiles))
     for outcome in findings:
         _section(page, outcome)

@@ -164,7 +164,7 @@ class Paired:
             verdict = "no clear difference"
         else:
             verdict = "better" if (mean > 0) == higher_is_better(self.metric) else "worse"
-        return middle, f"{low} to {high}", verdict
+        return middle, f"{low.removesuffix(' points')} to {high}", verdict
 
 
 @dataclass(frozen=True)

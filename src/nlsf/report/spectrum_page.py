@@ -157,16 +157,16 @@ def _sentence(spectrum: Spectrum, shift: ShiftOperator, bands: Bands, labels: Te
         if share is None:
             return ""
         return (
-            f"The lower half of the frequencies of {spectrum.name} holds {percent(share)} of the "
-            f"labels' energy, and would hold 50 % of that of random labels. The labels are "
-            f"{verdict(share)}. {_densest(spectrum, bands, labels)}".rstrip()
+            f"The labels are {verdict(share)}. The lower half of the frequencies of "
+            f"{spectrum.name} holds {percent(share)} of the labels' energy; of random labels it "
+            f"would hold 50 %. {_densest(spectrum, bands, labels)}".rstrip()
         )
     ratio = mean_frequency(shift, labels)
     if ratio is None:
         return ""
     return (
-        f"The mean frequency of the labels is {ratio:.2f} times that of random labels, measured "
-        f"with {spectrum.name} itself. The labels are {verdict(1 - ratio / 2)}."
+        f"The labels are {verdict(1 - ratio / 2)}. Their mean frequency is {ratio:.2f} times that "
+        f"of random labels, measured with {spectrum.name} itself."
     )
 
 
@@ -181,9 +181,9 @@ def _densest(spectrum: Spectrum, bands: Bands, labels: Tensor) -> str:
     if row is None or row.energy * spectrum.num_nodes < _DENSE * row.dimension:
         return ""
     return (
-        f"They are densest in band {number} ({row.label}), which has {percent(row.energy)} of the "
-        f"energy in {percent(row.dimension / spectrum.num_nodes)} of the eigenvalues: bands should "
-        "be narrow there."
+        f"They are densest in band {number} ({row.label}), with {percent(row.energy)} of the "
+        f"energy in {percent(row.dimension / spectrum.num_nodes)} of the eigenvalues: make bands "
+        "narrow there."
     )
 
 
