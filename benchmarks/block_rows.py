@@ -19,13 +19,13 @@ def measure(case, graph):
     """The rows of one graph."""
     import torch
 
-    from nlsf.cluster import BlockProjector, connect
-    from nlsf.spectral import DyadicBands, PolynomialBands, PolynomialProjector, laplacian
+    from nlsf.cluster import BlockLens, connect
+    from nlsf.spectral import DyadicBands, Lens, PolynomialBands, laplacian
 
     shift = laplacian(graph, normalization="sym", self_loops=True)
-    projector = PolynomialProjector(shift, PolynomialBands(DyadicBands(S=5), order=ORDER))
+    lens = Lens.of(shift, PolynomialBands(DyadicBands(S=5), order=ORDER))
     x = torch.randn(NODES, COLUMNS, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    wanted = projector.decompose(x).energies()
+    wanted = lens(x).energies()
     for blocks in (1, 2):
         with connect("local", workers=blocks) as client:
 
@@ -34,8 +34,8 @@ def measure(case, graph):
 
             client.run(lambda: __import__("nlsf.cluster"))
             before, start = spent(), time.perf_counter()
-            blocked = BlockProjector(projector, client, blocks=blocks)
-            found = blocked.decompose(x).energies()
+            blocked = BlockLens(lens, client, blocks=blocks)
+            found = blocked(x).energies()
             seconds, cpu = time.perf_counter() - start, spent() - before
             traffic = blocked.traffic(COLUMNS)
         yield {

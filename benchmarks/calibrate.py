@@ -38,8 +38,8 @@ def build(nodes):
     """Seconds an entry from a list of edges to a scaled operator, without the spectrum's ends."""
     from nlsf.data import block_model
     from nlsf.spectral import laplacian
-    from nlsf.spectral.chebyshev import ScaledOperator
     from nlsf.spectral.eigen.request import ends_request, range_of
+    from nlsf.spectral.kernels.chebyshev import ScaledOperator
 
     edges = block_model(nodes, degree=16).edge_index
     options = {"num_nodes": nodes, "normalization": "sym", "self_loops": True}

@@ -190,7 +190,7 @@ def spectra(machine, graphs, cubes):
 
 
 def block_rows(machine, p, machines, mesh=False):
-    """Seconds of K steps of `BlockProjector`, one block a machine, and what a machine needs.
+    """Seconds of K steps of `BlockLens`, one block a machine, and what a machine needs.
 
     Args:
         machine: each of them.
@@ -218,7 +218,7 @@ def block_rows(machine, p, machines, mesh=False):
 
 
 def carried(machine, p, blocks):
-    """Processor seconds that Dask adds to K steps of `BlockProjector` on one machine."""
+    """Processor seconds that Dask adds to K steps of `BlockLens` on one machine."""
     once = (INDEX + p.number) * p.entries + p.signal
     steps = p.order * (blocks - 1) * p.signal
     return (once + steps) / machine.carry + (2 * p.order + 1) * blocks * machine.task

@@ -46,6 +46,19 @@ def trials_of(storage: Path, study: str) -> list[Any]:
 
 def in_blocks(shift: Any, bands: PolynomialBands, client: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     """Norms of a signal by block rows, and the signal filtered by their tanh."""
+    try:
+        from nlsf.cluster import BlockLens
+        from nlsf.spectral import Lens
+    except ImportError:
+        return _in_blocks_before(shift, bands, client, x)
+    view = BlockLens(Lens.of(shift, bands), client, blocks=2)(x)
+    norms = view.norms()
+    return norms, view.synthesize(torch.tanh(norms))
+
+
+def _in_blocks_before(
+    shift: Any, bands: PolynomialBands, client: Any, x: Tensor
+) -> tuple[Tensor, Tensor]:
     from nlsf.cluster import BlockProjector
     from nlsf.spectral import PolynomialProjector, analyze, synthesize
 

@@ -35,23 +35,23 @@ def candidates(name):
 
     from nlsf.data import load
     from nlsf.nn import GraphNLSF, LaplacianAttention, NodeNLSF, PoolingNLSF
-    from nlsf.spectral import IndexBands, Projector, laplacian, partial_eigh
+    from nlsf.spectral import IndexBands, Lens, laplacian, partial_eigh
 
     torch.manual_seed(0)
     torch.set_num_threads(THREADS)
     graph = load(name).graphs[0]
     bands = IndexBands(BANDS)
     spectrum = partial_eigh(laplacian(graph, normalization="sym"), bands=bands).to(torch.float32)
-    projector = Projector(spectrum, bands)
+    lens = Lens.of(spectrum, bands)
     x = torch.randn(graph.num_nodes, WIDTH, requires_grad=True)
-    V = projector.vectors
+    V = lens.vectors
     R = torch.randn(V.shape[1], WIDTH)
     psi = torch.nn.Sequential(
         torch.nn.Linear(BANDS + 1, 32), torch.nn.ReLU(), torch.nn.Linear(32, BANDS + 1)
     )
 
     def naive():
-        parts = [V[:, s] @ (V[:, s].T @ x) for s in projector.slices[:-1]]
+        parts = [V[:, s] @ (V[:, s].T @ x) for s in lens.slices[:-1]]
         parts = torch.stack([*parts, x - sum(parts)])
         norms = parts.norm(dim=1)  # (B, d), of an array (B, N, d)
         r = 1 + psi(norms.T).T
@@ -59,7 +59,7 @@ def candidates(name):
 
     def node(**options):
         layer = NodeNLSF(WIDTH, WIDTH, bands, **options)
-        return lambda: layer(x, spectrum=projector)
+        return lambda: layer(x, spectrum=lens)
 
     full = NodeNLSF(4, 4, bands, response="full")
     narrow = torch.randn(graph.num_nodes, 4, requires_grad=True)
@@ -76,10 +76,10 @@ def candidates(name):
         "NodeNLSF diagonal": node(),
         "NodeNLSF diagonal, a = 0": node(a=0.0),
         "NodeNLSF bandwise": node(response="bandwise"),
-        "NodeNLSF full (4 channels)": lambda: full(narrow, spectrum=projector),
-        "GraphNLSF": lambda: phi(x, spectrum=projector),
-        "PoolingNLSF": lambda: pooling(x, spectrum=projector),
-        "LaplacianAttention (2 x 32)": lambda: both(x, spectrum=(projector, projector)),
+        "NodeNLSF full (4 channels)": lambda: full(narrow, spectrum=lens),
+        "GraphNLSF": lambda: phi(x, spectrum=lens),
+        "PoolingNLSF": lambda: pooling(x, spectrum=lens),
+        "LaplacianAttention (2 x 32)": lambda: both(x, spectrum=(lens, lens)),
         "naive: stacked projections": naive,
         "GCNConv": lambda: gcn(x, edges),
         "GCNConv, cached": lambda: cached(x, edges),

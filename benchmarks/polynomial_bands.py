@@ -32,10 +32,10 @@ def exact_projections(shift, x):
     """The projections of x (N, d) by eigenvectors, (B, N, d), and 0, their error."""
     import torch
 
-    from nlsf.spectral import Projector, partial_eigh
+    from nlsf.spectral import Lens, partial_eigh
 
-    exact = Projector(partial_eigh(shift, bands=bands()), bands(), complement=False)
-    return torch.stack(list(exact.projections(x))), 0.0
+    exact = Lens.of(partial_eigh(shift, bands=bands()), bands(), complement=False)
+    return torch.stack(list(exact(x).parts())), 0.0
 
 
 def sharp_projections(shift, x, order=SHARP):
@@ -52,8 +52,8 @@ def sharp_projections(shift, x, order=SHARP):
     """
     import torch
 
-    from nlsf.spectral.chebyshev import ScaledOperator
-    from nlsf.spectral.step_series import band_series
+    from nlsf.spectral.bands.polynomial import band_series
+    from nlsf.spectral.kernels.chebyshev import ScaledOperator
 
     operator = ScaledOperator.of(shift)
     limits = bands().limits(operator.bandwidth)
@@ -74,7 +74,7 @@ def measure(name):
     import torch
 
     from nlsf.data import load
-    from nlsf.spectral import PolynomialBands, PolynomialProjector, laplacian
+    from nlsf.spectral import Lens, PolynomialBands, laplacian
 
     graph = load(name).graphs[0]
     shift = laplacian(graph.edge_index, normalization="sym", self_loops=True)
@@ -83,8 +83,8 @@ def measure(name):
     reference = sharp_projections if shift.num_nodes > LARGE else exact_projections
     wanted, unsure = reference(shift, x)
     for order in ORDERS:
-        soft = PolynomialProjector(shift, PolynomialBands(bands(), order=order), complement=False)
-        found = torch.stack(list(soft.projections(x)))
+        soft = Lens.of(shift, PolynomialBands(bands(), order=order), complement=False)
+        found = torch.stack(list(soft(x).parts()))
         yield {
             "set": name, "nodes": shift.num_nodes, "order": order,
             "leakage": float(soft.leakage.sum()),

@@ -139,7 +139,7 @@ def measure(case, folder):
 
     from nlsf.data import Dataset
     from nlsf.spectral import laplacian
-    from nlsf.spectral.chebyshev import ScaledOperator
+    from nlsf.spectral.kernels.chebyshev import ScaledOperator
     from nlsf.train import train
     from nlsf.train.run.run import versions
 

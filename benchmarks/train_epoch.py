@@ -43,7 +43,7 @@ from nlsf.errors import ConfigError
 from nlsf.nn import NodeClassifier
 from nlsf.peers import PEERS, PeerModel
 from nlsf.spectral import DyadicBands, IndexBands, IntervalBands, PolynomialBands, UniformBands
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nlsf.train.run.job import Job
 from nlsf.train.run.run import versions
 
@@ -161,8 +161,8 @@ def ours(setting, kind):
     x, graph = setting.sparse, setting.edges
     options = {"lr": 0.05, "weight_decay": 5e-3} if uniform else {}
     if encodes:
-        projectors = tuple(branch.projector(setting.x, graph) for branch in model._branches())
-        return Loop(setting, model, lambda rows: model(x, spectrum=projectors)[rows], **options)
+        lenses = tuple(branch.lens(setting.x, graph) for branch in model._branches())
+        return Loop(setting, model, lambda rows: model(x, spectrum=lenses)[rows], **options)
     lesson = setting.lesson
     prepared = {rows: model.prepare(rows, x, graph) for rows in (lesson.train, lesson.val)}
     return Loop(setting, model, lambda rows: model.forward_rows(prepared[rows]), **options)

@@ -10,7 +10,7 @@ from nlsf.spectral import (
     DyadicBands,
     IndexBands,
     IntervalBands,
-    Projector,
+    Lens,
     QuantileBands,
     UniformBands,
     adjacency,
@@ -58,10 +58,10 @@ GRAPHS: dict[str, TinyGraph] = {**tiny_graphs(), **hostile_graphs()}
 
 
 @functools.cache
-def projector(operator, bands, dtype, graph, *, complete=False, complement=True):
-    """The projector of a case; from a complete spectrum, or from just what the bands need."""
+def lens(operator, bands, dtype, graph, *, complete=False, complement=True):
+    """The lens of a case; from a complete spectrum, or from just what the bands need."""
     found = spectrum(operator, graph, None if complete else bands)
-    return Projector(found.to(DTYPES[dtype]), BANDS[bands], complement=complement)
+    return Lens.of(found.to(DTYPES[dtype]), BANDS[bands], complement=complement)
 
 
 @functools.cache
@@ -71,8 +71,8 @@ def spectrum(operator, graph, bands=None):
     return partial_eigh(shift) if bands is None else partial_eigh(shift, bands=BANDS[bands])
 
 
-def signal(projector, channels=3, leading=(), seed=0):
-    """A random signal in the projector's dtype."""
+def signal(lens, channels=3, leading=(), seed=0):
+    """A random signal in the lens's dtype."""
     generator = torch.Generator().manual_seed(seed)
-    shape = (*leading, projector.num_nodes, channels)
-    return torch.randn(shape, dtype=projector.dtype, generator=generator)
+    shape = (*leading, lens.num_nodes, channels)
+    return torch.randn(shape, dtype=lens.dtype, generator=generator)

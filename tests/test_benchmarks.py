@@ -21,7 +21,7 @@ import train_epoch
 from nlsf.cluster import block_rows as blocks
 from nlsf.data import block_model, preferential_attachment, random_geometric
 from nlsf.spectral import laplacian
-from nlsf.spectral.chebyshev import ScaledOperator
+from nlsf.spectral.kernels.chebyshev import ScaledOperator
 from nlsf.testing.graphs import complete, star, torus
 
 ROOT = Path(__file__).parents[1]

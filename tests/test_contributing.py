@@ -16,7 +16,7 @@ from nlsf.errors import ConfigError
 from nlsf.nn import NodeNLSF
 from nlsf.nn.plans import plan_of
 from nlsf.nn.responses.psi import RESPONSES
-from nlsf.spectral import Projector, UniformBands
+from nlsf.spectral import Lens, UniformBands
 from nlsf.testing import assert_shift_equivariant
 from nlsf.train import predict, register_model, train
 from nlsf.train.settings import models, toml
@@ -38,13 +38,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from nlsf.nn import Psi, register_response
-from nlsf.spectral.norms import relative
+from nlsf.spectral.kernels.norms import relative
 """,
     "A new peer": """
 from torch import Tensor
 from nlsf.nn.networks import FeatureLinear, dropped
 from nlsf.peers import Neighbourhood, Peer, PeerConfig
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 """,
     "A new data set": """
 from collections.abc import Sequence
@@ -121,10 +121,10 @@ def test_a_response(file, monkeypatch, tmp_path):
     test_equivariance.test_the_basis_inside_an_eigenspace_does_not_matter("power")
     for name, graph in test_equivariance.GRAPHS.items():
         test_equivariance.test_numbering_the_nodes_otherwise_renumbers_the_output("power", name)
-        projector = Projector(layers.spectrum_of(graph), UniformBands(4))
+        lens = Lens.of(layers.spectrum_of(graph), UniformBands(4))
         made = layers.randomised(layer())
         x = layers.signal(graph.num_nodes, 2)
-        assert_shift_equivariant(lambda x, f=made, p=projector: f(x, spectrum=p), projector, x)
+        assert_shift_equivariant(lambda x, f=made, p=lens: f(x, spectrum=p), lens, x)
     assert "power" in repr(layer())
     chosen = {"name": "value", "response": "power"}
     result = train("csbm", {**QUICK, "model": chosen}, output=tmp_path / "run", cache=False)

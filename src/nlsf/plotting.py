@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nlsf.spectral import Bands, Spectrum
-from nlsf.spectral.summary import summarize
+from nlsf.spectral.lens.summary import summarize
 from nlsf.store.files import whole_file
 
 # Okabe and Ito: told apart by people who see few colours, and in grey.

@@ -5,7 +5,6 @@ import torch
 
 from nlsf.errors import ConfigError
 from nlsf.lab.approximation import ApproximationSettings, _graph, _signals, run, signed
-from nlsf.spectral import analyze
 
 QUICK = {"widths": (2, 512), "graphs": 16, "signals": 200}
 
@@ -32,7 +31,7 @@ def test_a_linear_network_is_noticed():
 def test_signals_have_the_coefficients_that_were_drawn():
     settings = ApproximationSettings(**QUICK)
     P = _graph(settings, 3)
-    c = analyze(_signals(P, settings, 3), P)
+    c = P(_signals(P, settings, 3)).norms()
     assert float(c.min()) > 0.2 - 1e-9
     assert float(c.max()) < 1.5 + 1e-9
     assert torch.isfinite(c).all()

@@ -6,7 +6,7 @@ import torch
 
 from nlsf.errors import ConfigError
 from nlsf.lab.pooling import PoolingSettings, pool_identity, run
-from nlsf.spectral import IndexBands, Projector, analyze, laplacian, partial_eigh
+from nlsf.spectral import IndexBands, Lens, laplacian, partial_eigh
 from nlsf.testing.graphs import path
 
 QUICK = {"pairs": 3, "norms": (1.0, 2.0, 3.0)}
@@ -36,7 +36,7 @@ def test_the_gap_at_two_is_pythagoras():
 
 def only_coefficients(x, spectrum, bands, p):
     """Reads no more than a graph-level filter."""
-    return float(analyze(x, Projector(spectrum, bands), p=p, normalize=True).sum())
+    return float(Lens.of(spectrum, bands)(x).norms(p=p, normalize=True).sum())
 
 
 def after_relu(x, spectrum, bands, p):

@@ -7,7 +7,7 @@ import torch
 from nlsf.data.generators import torus
 from nlsf.errors import ConfigError
 from nlsf.lab.translation import TranslationSettings, _gaussian, classical, functional, run
-from nlsf.spectral import IntervalBands, Projector, laplacian, partial_eigh
+from nlsf.spectral import IntervalBands, Lens, laplacian, partial_eigh
 
 SMALL = {"side": 15, "times": (0, 5)}
 
@@ -54,11 +54,11 @@ def test_the_fourier_formula_agrees_with_projections():
     settings = TranslationSettings(**SMALL, low_speed=3.0, high_speed=1.0)
     picture = _gaussian(settings)
     spectrum = partial_eigh(laplacian(torus(15, 15)))
-    projector = Projector(spectrum, IntervalBands([(0.0, settings.cutoff)]))
+    lens = Lens.of(spectrum, IntervalBands([(0.0, settings.cutoff)]))
 
     def part(image, j):
         flat = torch.from_numpy(image.reshape(-1, 1).copy())
-        return projector.project(flat, j).numpy().reshape(15, 15)
+        return lens(flat).part(j).numpy().reshape(15, 15)
 
     expected = part(np.roll(picture, (6, 6), (0, 1)), 0) + part(np.roll(picture, (2, 2), (0, 1)), 1)
     assert np.allclose(functional(picture, 2.0, settings), expected, atol=1e-10)

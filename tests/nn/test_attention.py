@@ -3,7 +3,7 @@ import torch
 
 from nlsf.errors import ModelError
 from nlsf.nn import GraphNLSF, LaplacianAttention, NodeNLSF, PoolingNLSF
-from nlsf.spectral import IndexBands, Projector
+from nlsf.spectral import IndexBands, Lens
 from nlsf.testing.graphs import torus
 from nn.layers import MIXED, batch_of, layer_of, randomised, signal, spectrum_of
 
@@ -69,12 +69,12 @@ def test_a_pair_of_spectra_is_the_graph():
 
 
 @pytest.mark.parametrize("name", ["attention", "stack of attention"])
-@pytest.mark.parametrize("kind", ["spectrum", "projector", "too few", "too many"])
+@pytest.mark.parametrize("kind", ["spectrum", "lens", "too few", "too many"])
 def test_anything_but_a_pair_of_spectra_is_refused(name, kind):
     one = spectrum_of(G)
     wrong = {
         "spectrum": one,
-        "projector": Projector(one, IndexBands(3)),
+        "lens": Lens.of(one, IndexBands(3)),
         "too few": [one],
         "too many": (one, one, one),
     }

@@ -6,7 +6,7 @@ import torch
 from nlsf.errors import ModelError
 from nlsf.nn import GraphNLSF, NLSFStack, NodeClassifier, NodeNLSF, PoolingNLSF
 from nlsf.nn.layers.mixing import MixingNLSF
-from nlsf.spectral import Projector, UniformBands, magnetic_laplacian, partial_eigh
+from nlsf.spectral import Lens, UniformBands, magnetic_laplacian, partial_eigh
 from nlsf.testing import assert_shift_equivariant
 from nlsf.testing.graphs import weighted
 from nn.layers import randomised, signal, spectrum_of
@@ -37,7 +37,7 @@ def test_filters_commute_with_the_shifts_of_a_magnetic_laplacian(name):
     layer, channels = layer_of(name)
     assert MAGNETIC.vectors.imag.abs().max() > 0.1
     assert_shift_equivariant(
-        lambda x: layer(x, spectrum=MAGNETIC), Projector(MAGNETIC, BANDS), signal(N, channels)
+        lambda x: layer(x, spectrum=MAGNETIC), Lens.of(MAGNETIC, BANDS), signal(N, channels)
     )
 
 

@@ -23,7 +23,7 @@ from nlsf.spectral import (
     DyadicBands,
     FunctionalShift,
     IndexBands,
-    Projector,
+    Lens,
     ShiftOperator,
     UniformBands,
     equivariance_error,
@@ -69,9 +69,9 @@ every_graph = pytest.mark.parametrize("graph", GRAPHS)
 
 
 @functools.cache
-def projector(graph, bands, normalization="sym", complement=True):
+def lens(graph, bands, normalization="sym", complement=True):
     spectrum = spectrum_of(GRAPHS[graph], normalization, BANDS[bands])
-    return Projector(spectrum, BANDS[bands], complement=complement)
+    return Lens.of(spectrum, BANDS[bands], complement=complement)
 
 
 @every_bands
@@ -85,7 +85,7 @@ def test_node_level_filters_commute_with_functional_shifts(bands, response):
     case = list(RESPONSES).index(response) + list(BANDS).index(bands)
     normalization = (None, "sym")[case % 2]
     spaces = {
-        (graph, complement): projector(graph, bands, normalization, complement)
+        (graph, complement): lens(graph, bands, normalization, complement)
         for graph in GRAPHS
         for complement in (True, False)
     }
@@ -115,7 +115,7 @@ def test_node_level_filters_commute_with_functional_shifts(bands, response):
 @every_pair(bands=list(BANDS), normalization={"L": None, "N": "sym"}, graph=list(GRAPHS))
 def test_graph_level_filters_ignore_functional_shifts(bands, normalization, graph):
     for complement, channels, normalize in itertools.product((True, False), (None, 5), (True, 0)):
-        P = projector(graph, bands, normalization, complement)
+        P = lens(graph, bands, normalization, complement)
         layer = GraphNLSF(
             3,
             2,
@@ -138,7 +138,7 @@ READOUTS = {"rms": "rms", "L_2": Readout("lp", 2.0), "mean L_2": Readout("lp", 2
 def test_pooling_by_a_norm_and_without_activation_ignores_functional_shifts(
     graph, readout, response
 ):
-    P = projector(graph, "dyadic")
+    P = lens(graph, "dyadic")
     options = {"response": response, "readout": READOUTS[readout], "activation": None}
     layer = randomised(PoolingNLSF(3, 2, P.bands, hidden_channels=4, hidden=8, **options))
     for space in (P, P.spectrum):
@@ -150,7 +150,7 @@ def test_pooling_by_a_norm_and_without_activation_ignores_functional_shifts(
     [("rms", "relu"), ("mean", None), ("max", None), ("sum", None), (Readout("lp", 3.0), None)],
 )
 def test_an_activation_or_another_readout_breaks_the_invariance_of_pooling(readout, activation):
-    P = projector("torus", "dyadic")
+    P = lens("torus", "dyadic")
     options = {"readout": readout, "activation": activation}
     layer = PoolingNLSF(3, 2, P.bands, hidden_channels=4, **options)
     with pytest.raises(AssertionError, match="not invariant"):
@@ -202,7 +202,7 @@ def test_attention_over_two_operators_breaks_where_their_eigenspaces_differ():
 @pytest.mark.parametrize("residual", [True, False])
 @pytest.mark.parametrize("norm", [True, False])
 def test_a_stack_commutes_with_functional_shifts(graph, residual, norm):
-    P = projector(graph, "dyadic")
+    P = lens(graph, "dyadic")
     layers = [
         NodeNLSF(3, 4, BANDS["dyadic"], hidden=8, response="full"),
         NodeNLSF(4, 4, BANDS["dyadic"], hidden=8, start="heat"),
@@ -222,14 +222,14 @@ def test_a_stack_of_attention_commutes_with_shifts_of_a_regular_graph():
 @every_graph
 def test_invariant_norm_commutes_with_every_unitary_map(graph):
     norm = randomised(InvariantNorm(3))
-    P = projector(graph, "index")
+    P = lens(graph, "index")
     assert_shift_equivariant(norm, P)
     assert_shift_equivariant(norm, P.spectrum)
 
 
 @pytest.mark.parametrize("p", [1.0, 3.0])
 def test_other_norms_keep_permutations_only(p):
-    P = projector("torus", "dyadic")
+    P = lens("torus", "dyadic")
     node = randomised(NodeNLSF(3, 3, BANDS["dyadic"], norm=p))
     graph = randomised(GraphNLSF(3, 3, BANDS["dyadic"], norm=p))
     with pytest.raises(AssertionError, match="not equivariant"):
@@ -247,7 +247,7 @@ def test_other_norms_keep_permutations_only(p):
 
 def test_a_bias_after_the_filter_would_break_the_symmetry():
     """Why `lin` has none."""
-    P = projector("weighted", "dyadic")
+    P = lens("weighted", "dyadic")
     layer = randomised(NodeNLSF(3, 4, BANDS["dyadic"]))
     assert layer.lin.bias is None
     with pytest.raises(AssertionError):
@@ -341,7 +341,7 @@ def matrix_of(layer, P):
 
 
 def dense_parts(P):
-    return [part.clone() for part in P.projections(torch.eye(P.num_nodes, dtype=torch.float64))]
+    return [part.clone() for part in P(torch.eye(P.num_nodes, dtype=torch.float64)).parts()]
 
 
 @every_pair(
@@ -355,7 +355,7 @@ def test_a_constant_response_is_a_linear_operator_with_the_gains_of_the_start(
 ):
     """Lemma 1, one direction."""
     for graph in GRAPHS:
-        P = projector(graph, bands, normalization)
+        P = lens(graph, bands, normalization)
         layer = linear(BANDS[bands], normalization, Start(start, 2.0), response=response)
         M = matrix_of(layer, P)
         x = signal(P.num_nodes, 1)
@@ -379,11 +379,11 @@ def test_a_constant_response_is_a_linear_operator_with_the_gains_of_the_start(
 def test_every_linear_operator_that_commutes_is_a_filter(bands, normalization, response, start):
     """Lemma 1, the other direction: the last biases alone set the gains."""
     for graph in GRAPHS:
-        P = projector(graph, bands, normalization)
+        P = lens(graph, bands, normalization)
         gains = signal(P.n_bands, seed=3)
         expected = sum(g * part for g, part in zip(gains, dense_parts(P), strict=True))
         layer = linear(BANDS[bands], normalization, start, response=response)
-        h = layer.gains(P)
+        h = layer.start.gains(P.frequencies)
         with torch.no_grad():
             network = layer.response.network
             network.weights[-1].zero_()

@@ -44,8 +44,8 @@ def test_batch_normalisation_of_the_norms():
     layer = GraphNLSF(2, 3, IndexBands(3), standardize=True).double()
     batch = batch_of(MIXED)
     layer(batch.x, batch.edge_index, None, batch.batch)
-    parts = layer.decompose(batch.x, batch.edge_index, None, batch.batch)
-    features = layer.analyze(parts).flatten(1)
+    parts = layer.view(batch.x, batch.edge_index, None, batch.batch)
+    features = layer.norms(parts).flatten(1)
     torch.testing.assert_close(layer.standard.running_mean, 0.1 * features.mean(0))
     assert layer(signal(4, 20, 2), G.edge_index).shape == (4, 3)
     layer.reset_parameters()
@@ -64,7 +64,7 @@ def test_the_fast_path_gives_the_same_or_says_that_it_cannot(options, open_):
     batch = batch_of(MIXED, 3)
     graphs = (batch.x, batch.edge_index, None, batch.batch)
     if open_:
-        _, found = layer.respond_prepared(layer.prepare(*graphs))
+        found = layer.respond(layer.of_prepared(layer.prepare(*graphs)))
         torch.testing.assert_close(found, layer(*graphs))
     else:
         with pytest.raises(ModelError, match="needs norm=2 and normalize=False, not norm="):

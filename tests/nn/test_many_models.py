@@ -1,5 +1,7 @@
 """Many models in one `torch.func.vmap` have the numbers that they have one by one."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -9,17 +11,9 @@ from torch_geometric.data import Batch, Data
 from cases import GRAPHS
 from nlsf.nn import GraphClassifier, LaplacianAttention, NodeClassifier, SparseSignal
 from nlsf.nn.dropout import draw_masks, dropout_shapes
-from nlsf.spectral import (
-    BatchProjector,
-    DyadicBands,
-    IndexBands,
-    PreparedGraphs,
-    Projector,
-    analyze,
-    laplacian,
-    partial_eigh,
-    thin,
-)
+from nlsf.spectral import DyadicBands, IndexBands, Lens, laplacian, partial_eigh
+from nlsf.spectral.kernels import shared_product as products
+from nlsf.spectral.lens import FixedNorms
 from nlsf.testing.graphs import torus
 
 F64 = torch.float64
@@ -43,7 +37,7 @@ class Applied(nn.Module):
 
 def spectrum(branches, dtype=F64):
     pair = [
-        Projector(partial_eigh(laplacian(GRAPH, normalization=n)).to(dtype=dtype), b)
+        Lens.of(partial_eigh(laplacian(GRAPH, normalization=n)).to(dtype=dtype), b)
         for n, b in ((None, BANDS["index_bands"]), ("sym", BANDS["value_bands"]))
     ]
     return {"attention": tuple(pair), "index": pair[0], "value": pair[1]}[branches]
@@ -70,11 +64,14 @@ def assert_same_at(index, models, prepared):
     """The same at prepared graphs, each model at its own."""
     first, second = (p[index] for p in prepared)
 
-    def call(model, rows, band, others, other_band):
-        pair = first._replace(rows=rows, band=band), second._replace(rows=others, band=other_band)
+    def call(model, rows, place, others, other_place):
+        pair = (
+            replace(first, rows=rows, place=place),
+            replace(second, rows=others, place=other_place),
+        )
         return model.forward_prepared(pair)
 
-    assert_same(models, call, first.rows, first.band, second.rows, second.band)
+    assert_same(models, call, first.rows, first.place, second.rows, second.place)
 
 
 def assert_same(models, call, *batched, training=True, tolerance=EXACT):
@@ -138,7 +135,7 @@ def test_every_response_and_score(score, response, sharing):
 @pytest.mark.parametrize("response", ["diagonal", "full"])
 @pytest.mark.parametrize("form", [torch.clone, SparseSignal.of])
 def test_products_with_large_matrices(monkeypatch, response, form):
-    monkeypatch.setattr(thin, "_LARGE", 1)
+    monkeypatch.setattr(products, "_LARGE", 1)
     made = models_of(NodeClassifier, response=response)
     x, graph = form(random(20, 6)), spectrum("attention")
     assert_same(made, lambda model: model(x, spectrum=graph))
@@ -216,7 +213,7 @@ def test_batches_of_graphs_by_pooling(readout):
             )
             for g in graphs
         ]
-        pair.append(BatchProjector(spectra, bands))
+        pair.append(Lens.of(spectra, bands))
     made = models_of(GraphClassifier, level="pooling", readout=readout, p=3.0, dropout=0.3)
     x = random(nodes, 6)
     assert_same(made, lambda model: model(x, spectrum=pair))
@@ -235,22 +232,22 @@ def test_signals_on_one_graph(level, branches, score):
 def test_prepared_signals_of_each_model_its_own():
     made = models_of(GraphClassifier)
     prepared = made[0].prepare(random(9, 20, 6), spectrum=spectrum("attention"))
-    assert all(isinstance(p, PreparedGraphs) for p in prepared)
+    assert all(isinstance(p, FixedNorms) for p in prepared)
     assert_same_at(CHOSEN, made, prepared)
 
 
 def test_a_signal_without_remainder_is_exact_among_others():
     """The norm of the implicit band must not be the difference of two equal energies."""
-    projector = Projector(partial_eigh(laplacian(GRAPH, normalization=None)), IndexBands(4))
+    lens = Lens.of(partial_eigh(laplacian(GRAPH, normalization=None)), IndexBands(4))
     x = random(3, 20, 2)
     x[1] = 1.0  # in the kernel of L: nothing is left for the implicit band
 
     def norms(signal):
-        return analyze(projector.decompose(signal, check_finite=False))
+        return lens(signal, check_finite=False).norms()
 
     found = vmap(norms)(x)
     torch.testing.assert_close(found, torch.stack([norms(s) for s in x]))
-    assert (found[1, projector.rest] < 1e-13).all()
+    assert (found[1, lens.rest] < 1e-13).all()
     nested = vmap(vmap(norms))(x.expand(2, 3, 20, 2))
     torch.testing.assert_close(nested[1], found)
 

@@ -6,7 +6,7 @@ import torch
 from nlsf.errors import ModelError, SignalError
 from nlsf.nn import NodeNLSF, PoolingNLSF, Start
 from nlsf.nn.layers.mixing import MixingNLSF
-from nlsf.spectral import BatchProjector, IndexBands, Projector, UniformBands
+from nlsf.spectral import IndexBands, Lens, UniformBands
 from nlsf.testing import assert_shift_equivariant
 from nlsf.testing.graphs import torus, weighted
 from nn.layers import randomised, signal, spectrum_of
@@ -25,8 +25,8 @@ def layer_of(name, **options):
 def test_it_is_the_formula(name, a):
     layer = layer_of(name, a=a, eps=1e-3)
     x = signal(20, layer.in_channels)
-    P = Projector(spectrum_of(G), layer.bands)
-    projections = torch.stack(list(P.projections(x)))
+    P = Lens.of(spectrum_of(G), layer.bands)
+    projections = torch.stack(list(P(x).parts()))
     norms = projections.norm(dim=1)
     gains = layer.response(norms, torch.ones(layer.n_bands))
     maps = layer.maps(P.frequencies)
@@ -52,7 +52,7 @@ def test_it_commutes_with_functional_shifts(name):
     spectrum = spectrum_of(weighted(8))
     assert_shift_equivariant(
         lambda x: layer(x, spectrum=spectrum),
-        Projector(spectrum, layer.bands),
+        Lens.of(spectrum, layer.bands),
         signal(8, layer.in_channels),
     )
 
@@ -88,17 +88,17 @@ def test_every_parameter_has_a_gradient(name):
 def test_a_new_layer_has_the_gains_of_its_start(name, start):
     inputs, outputs = SHAPES[name]
     layer = MixingNLSF(inputs, outputs, UniformBands(5), start=start, eps=1e-12).double()
-    x, P = signal(20, inputs), Projector(spectrum_of(G), layer.bands)
+    x, P = signal(20, inputs), Lens.of(spectrum_of(G), layer.bands)
     gains, maps = Start.of(start).gains(P.frequencies), layer.maps(P.frequencies)
-    parts = zip(P.projections(x), gains, maps, strict=True)
+    parts = zip(P(x).parts(), gains, maps, strict=True)
     expected = sum(gain * part @ one for part, gain, one in parts)
     torch.testing.assert_close(layer(x, spectrum=P), expected)
 
 
-@pytest.mark.parametrize("form", ["spectra", "projector"])
+@pytest.mark.parametrize("form", ["spectra", "lens"])
 def test_several_graphs_are_refused(form):
     layer, spectra = layer_of("many maps"), [spectrum_of(G), spectrum_of(weighted(8))]
-    given = spectra if form == "spectra" else BatchProjector(spectra, layer.bands)
+    given = spectra if form == "spectra" else Lens.of(spectra, layer.bands)
     with pytest.raises(ModelError, match="is for one graph"):
         layer(signal(28, 2), spectrum=given)
 
@@ -117,7 +117,7 @@ def test_all_layers_refuse_the_same_exponents(options, says):
     pooling = PoolingNLSF(2, 3, **options)
     prepared = pooling.prepare(x, edges, None, torch.zeros(20, dtype=torch.int64))
     with pytest.raises(SignalError, match=says):
-        pooling.respond_prepared(prepared[torch.tensor([0])])
+        pooling.respond(prepared[torch.tensor([0])])
 
 
 def test_one_channel_becomes_different_ones():

@@ -8,7 +8,7 @@ from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.models import Head
 from nlsf.nn.networks import _CLASSES, FeatureLinear, GroupedMLP, activation_of, dropped
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nn.layers import F64, randomised, signal
 
 

@@ -4,7 +4,7 @@ from torch import nn
 
 from nlsf.errors import ModelError, SignalError
 from nlsf.nn import NodeNLSF, Start
-from nlsf.spectral import BatchProjector, DyadicBands, IndexBands, Projector, UniformBands
+from nlsf.spectral import DyadicBands, IndexBands, Lens, UniformBands
 from nlsf.testing.graphs import path, torus, weighted
 from nn.layers import randomised, signal, spectrum_of
 
@@ -22,11 +22,13 @@ def test_an_untrained_filter_with_normalisation_gives_every_band_the_length_of_i
     """The paper's a = 1: only directions are kept, so |P_j y| = h_j where P_j x is not 0."""
     bands = UniformBands(4)
     layer = NodeNLSF(3, 3, bands, start=Start("heat", 1.0), eps=1e-12).double()
-    P = Projector(spectrum_of(G), bands)
-    parts = P.decompose(layer(signal(20, 3), spectrum=P))
+    P = Lens.of(spectrum_of(G), bands)
+    parts = P(layer(signal(20, 3), spectrum=P))
     used = P.dimension > 0
-    norms = layer.analyze(parts)[used]
-    torch.testing.assert_close(norms, layer.gains(P)[used][:, None].expand_as(norms))
+    norms = layer.norms(parts)[used]
+    torch.testing.assert_close(
+        norms, layer.start.gains(P.frequencies)[used][:, None].expand_as(norms)
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,14 +46,14 @@ def test_a_linear_map_follows_only_where_channels_change(response, inputs, outpu
 
 def test_dropping_the_complement_drops_what_the_bands_leave_out():
     lead = NodeNLSF(2, 2, IndexBands(3), complement=False, a=0.0, eps=1e-14).double()
-    P = Projector(spectrum_of(G, "sym"), IndexBands(3))
+    P = Lens.of(spectrum_of(G, "sym"), IndexBands(3))
     x = signal(20, 2)
-    torch.testing.assert_close(lead(x, G.edge_index), x - P.project(x, 3))
+    torch.testing.assert_close(lead(x, G.edge_index), x - P(x).part(3))
 
 
 def test_filtering_and_mapping_are_the_two_halves():
     layer = randomised(NodeNLSF(3, 4))
-    parts = layer.decompose(signal(20, 3), G.edge_index)
+    parts = layer.view(signal(20, 3), G.edge_index)
     assert torch.equal(layer.lin(layer.filter(parts)), layer.respond(parts))
     assert torch.equal(layer.respond(parts), layer(signal(20, 3), G.edge_index))
 
@@ -59,11 +61,11 @@ def test_filtering_and_mapping_are_the_two_halves():
 def test_the_gains_are_those_of_the_mean_frequencies():
     layer = NodeNLSF(2, 2, UniformBands(3), start=Start("ppr", 2.0, 0.0))
     spectra = [spectrum_of(g) for g in (G, path(7))]
-    single = [Projector(s, UniformBands(3)) for s in spectra]
-    together = layer.gains(BatchProjector(spectra, UniformBands(3)))
+    single = [Lens.of(s, UniformBands(3)) for s in spectra]
+    together = layer.start.gains(Lens.of(spectra, UniformBands(3)).frequencies)
     for P, found in zip(single, together, strict=True):
         torch.testing.assert_close(found, 1 / (1 + 2 * P.frequencies))
-        torch.testing.assert_close(layer.gains(P), found)
+        torch.testing.assert_close(layer.start.gains(P.frequencies), found)
 
 
 def test_weights_of_edges_and_self_loops_matter():

@@ -3,7 +3,6 @@ import torch
 from nlsf.nn import GraphNLSF, LaplacianAttention, NodeNLSF
 from nlsf.nn.models import GraphClassifier, NodeClassifier
 from nlsf.nn.observe import Observations, observe
-from nlsf.spectral import analyze
 from train.small import BANDS, node_data, random, signal_data
 
 
@@ -28,10 +27,10 @@ def test_norms_and_gains_are_those_of_the_filters():
     attention = model.filters.layers[0]
     assert [one.layer for one in seen.filters] == [attention.first, attention.second]
     for one in seen.filters:
-        projector = one.layer.projector(seen.signal, graph.edge_index)
-        norms = analyze(seen.signal, projector)
+        lens = one.layer.lens(seen.signal, graph.edge_index)
+        norms = lens(seen.signal).norms()
         torch.testing.assert_close(one.norms, norms)
-        torch.testing.assert_close(one.start, one.layer.start.gains(projector.frequencies))
+        torch.testing.assert_close(one.start, one.layer.start.gains(lens.frequencies))
         torch.testing.assert_close(one.gains, one.layer.response(norms, one.start).detach())
     assert [float(alpha) for alpha in seen.alpha] == [0.5]
 
@@ -69,8 +68,8 @@ def test_a_graph_level_filter_shows_its_norms():
     for one in seen.filters:
         assert isinstance(one.layer, GraphNLSF)
         mapped = one.layer.lin(data.signals).detach()
-        projector = one.layer.projector(mapped, data.graphs[0].edge_index)
-        torch.testing.assert_close(one.norms, analyze(mapped, projector))
+        lens = one.layer.lens(mapped, data.graphs[0].edge_index)
+        torch.testing.assert_close(one.norms, lens(mapped).norms())
         assert one.gains is None
 
 

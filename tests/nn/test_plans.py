@@ -145,11 +145,11 @@ def test_the_largest_band_is_implicit_where_nearly_all_pairs_are_needed(
     )
     model = model.to(F64).eval()
     plan = prepared(model, dataset)
-    projector = plan.graph["spectrum"]
-    assert projector.spectrum.is_complete is whole
+    lens = plan.graph["spectrum"]
+    assert lens.spectrum.is_complete is whole
     if whole:
-        assert projector.rest == int(projector.dimension.argmax())
-        assert projector.vectors.shape[1] == 60 - int(projector.dimension.max())
+        assert lens.rest == int(lens.dimension.argmax())
+        assert lens.vectors.shape[1] == 60 - int(lens.dimension.max())
     graph = dataset.graphs[0]
     assert_outputs(plan, model, model(graph.x.to(F64), graph.edge_index))
 

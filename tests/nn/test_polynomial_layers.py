@@ -20,9 +20,8 @@ from nlsf.spectral import (
     DyadicBands,
     IndexBands,
     IntervalBands,
+    Lens,
     PolynomialBands,
-    PolynomialBatchProjector,
-    PolynomialProjector,
     laplacian,
     partial_eigh,
 )
@@ -94,14 +93,14 @@ def test_with_a_high_order_a_layer_has_the_numbers_of_exact_bands(name):
     torch.testing.assert_close(outputs[0], outputs[1], atol=1e-2, rtol=1e-2)
 
 
-def test_a_projector_can_be_given_and_must_fit():
+def test_a_lens_can_be_given_and_must_fit():
     layer = randomised(LAYERS["diagonal"]())
     x = signal(GRAPH.num_nodes, 2)
-    P = PolynomialProjector(SHIFT, SMOOTH)
+    P = Lens.of(SHIFT, SMOOTH)
     torch.testing.assert_close(layer(x, spectrum=P), layer(x, GRAPH.edge_index))
     with pytest.raises(ModelError, match="order=3"):
-        layer(x, spectrum=PolynomialProjector(SHIFT, PolynomialBands(DyadicBands(S=4), 3)))
-    with pytest.raises(ModelError, match="pass edge_index, or a PolynomialProjector"):
+        layer(x, spectrum=Lens.of(SHIFT, PolynomialBands(DyadicBands(S=4), 3)))
+    with pytest.raises(ModelError, match=r"pass edge_index, or spectrum=Lens\.of"):
         layer(x, spectrum=partial_eigh(SHIFT))
 
 
@@ -114,11 +113,11 @@ def test_a_batch_equals_its_graphs_one_by_one(name):
     torch.testing.assert_close(found, torch.cat(each), atol=1e-7, rtol=1e-7)
 
 
-def test_the_projector_of_a_batch_can_be_given():
+def test_the_lens_of_a_batch_can_be_given():
     layer = randomised(LAYERS["pooling"]())
     batch = batch_of(MIXED)
     shifts = [laplacian(one, normalization="sym") for one in MIXED]
-    P = PolynomialBatchProjector([PolynomialProjector(one, SMOOTH) for one in shifts], SMOOTH)
+    P = Lens.of([Lens.of(one, SMOOTH) for one in shifts], SMOOTH)
     expected = layer(batch.x, batch.edge_index, batch=batch.batch)
     torch.testing.assert_close(layer(batch.x, spectrum=P), expected)
 

@@ -85,8 +85,8 @@ def test_reset_draws_new_parameters_and_returns_the_filter_to_its_start():
 
 def test_the_norms_are_those_of_its_filter():
     layer = PoolingNLSF(3, 2).double()
-    parts = layer.decompose(signal(20, 3), G.edge_index)
-    assert torch.equal(layer.analyze(parts), layer.node.analyze(parts))
+    parts = layer.view(signal(20, 3), G.edge_index)
+    assert torch.equal(layer.norms(parts), layer.node.norms(parts))
 
 
 def test_repr_says_what_it_is():

@@ -20,7 +20,7 @@ from nlsf.nn.layers.mixing import MixingNLSF
 from nlsf.nn.models import GraphClassifierConfig, NodeClassifierConfig
 from nlsf.nn.models.signal_classifier import SignalClassifierConfig
 from nlsf.nn.responses.psi import RESPONSES, make_response
-from nlsf.spectral import Projector, UniformBands
+from nlsf.spectral import Lens, UniformBands
 from nlsf.testing.graphs import ring
 from nlsf.train.settings.toml import from_table
 from nn.layers import signal, spectrum_of
@@ -129,12 +129,12 @@ def test_only_forms_without_a_matrix_prepare_graphs(name):
 def test_a_matrix_for_every_band_is_the_formula(outputs):
     """The maps end in ``out_channels``: no other map follows, not even from 2 to 3 channels."""
     layer = NodeNLSF(2, outputs, UniformBands(4), response="own maps", a=0.0, eps=1e-12)
-    x, projector = signal(6, 2), Projector(spectrum_of(ring(6)), layer.bands)
+    x, lens = signal(6, 2), Lens.of(spectrum_of(ring(6)), layer.bands)
     assert isinstance(layer.lin, nn.Identity)
-    parts = torch.stack(list(projector.projections(x)))
+    parts = torch.stack(list(lens(x).parts()))
     norms = parts.norm(dim=1)
     expected = (parts @ layer.response(norms, None)).sum(0)
-    torch.testing.assert_close(layer(x, spectrum=projector), expected)
+    torch.testing.assert_close(layer(x, spectrum=lens), expected)
 
 
 @pytest.mark.parametrize("name", ["full", "own maps", "own matrix"])

@@ -1,5 +1,3 @@
-import gc
-
 import pytest
 import torch
 from torch_geometric.utils import to_undirected
@@ -7,16 +5,14 @@ from torch_geometric.utils import to_undirected
 import nlsf.nn.layers.spectra as spectra
 from nlsf.errors import ModelError, NotSymmetricError
 from nlsf.nn import NodeNLSF, forget_spectra
-from nlsf.nn.layers.spectra import Memo, projector_for
+from nlsf.nn.layers.spectra import lens_for
 from nlsf.peers.adaptive import spectrum_of as specformer_spectrum
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral import (
-    BatchProjector,
     DyadicBands,
     IndexBands,
+    Lens,
     PolynomialBands,
-    PolynomialProjector,
-    Projector,
     UniformBands,
     laplacian,
     partial_eigh,
@@ -141,42 +137,17 @@ def test_everything_that_any_model_remembers_is_forgotten():
     assert specformer_spectrum(graph) is not spectrum
 
 
-def test_a_memo_that_is_gone_is_not_kept_for_forgetting():
-    before = len(Memo.every)
-    memo = Memo(2)
-    assert len(Memo.every) == before + 1
-    del memo
-    gc.collect()
-    assert len(Memo.every) == before
-
-
-def test_the_oldest_is_forgotten_first():
-    memo = Memo(2)
-    computed = []
-
-    def get(key):
-        return memo.get(key, lambda: computed.append(key) or key.upper())
-
-    assert [get(k) for k in "abab"] == ["A", "B", "A", "B"]
-    assert computed == ["a", "b"]
-    get("a")
-    get("c")
-    assert list(memo.entries) == ["a", "c"]
-    get("b")
-    assert computed == ["a", "b", "c", "b"]
-    memo.clear()
-    assert not memo.entries
-
-
-def test_the_memory_does_not_grow_without_end():
+def test_the_memory_does_not_grow_without_end(monkeypatch):
+    forget_spectra()
+    monkeypatch.setenv("NLSF_MEMORY", "200K")
     layer = filter_()
     for n in range(3, 80):
         layer(signal(n, 2), path(n).edge_index)
-    for memo in (spectra._spectra, spectra._projectors):
-        assert 0 < len(memo.entries) == memo.size < 77
+    for memo in (spectra._spectra, spectra._lenses):
+        assert 0 < len(memo) < 77
     forget_spectra()
-    assert not spectra._spectra.entries
-    assert not spectra._projectors.entries
+    assert not len(spectra._spectra)
+    assert not len(spectra._lenses)
 
 
 def test_digests_of_dead_tensors_are_dropped():
@@ -207,14 +178,14 @@ def test_one_way_edges_come_with_a_way_out_that_works(bands, many):
     torch.testing.assert_close(layer(x, spectrum=spectrum), undirected)
 
 
-@pytest.mark.parametrize("form", ["spectrum", "projector", "polynomial"])
+@pytest.mark.parametrize("form", ["spectrum", "lens", "polynomial"])
 def test_one_spectrum_next_to_several_graphs_is_refused(form):
     g, x = torus(4, 5), signal(20, 2)
     bands = PolynomialBands(UniformBands(3), 8) if form == "polynomial" else UniformBands(3)
     given = {
         "spectrum": lambda: spectrum_of(g),
-        "projector": lambda: Projector(spectrum_of(g), bands),
-        "polynomial": lambda: PolynomialProjector(laplacian(g), bands),
+        "lens": lambda: Lens.of(spectrum_of(g), bands),
+        "polynomial": lambda: Lens.of(laplacian(g), bands),
     }[form]()
     layer = filter_(bands=bands)
     with pytest.raises(ModelError, match="spectrum is that of one graph"):
@@ -222,39 +193,37 @@ def test_one_spectrum_next_to_several_graphs_is_refused(form):
     assert layer(x, spectrum=given).shape == (20, 2)
 
 
-def test_a_projector_of_other_bands_is_refused():
+def test_a_lens_of_other_bands_is_refused():
     layer, x = filter_(bands=UniformBands(4)), signal(20, 2)
     spectrum = spectrum_of(torus(4, 5))
-    layer(x, spectrum=Projector(spectrum, UniformBands(4)))
+    layer(x, spectrum=Lens.of(spectrum, UniformBands(4)))
     for bands, complement in ((UniformBands(5), True), (UniformBands(4), False)):
         for wrong in (
-            Projector(spectrum, bands, complement=complement),
-            BatchProjector([spectrum], bands, complement=complement),
+            Lens.of(spectrum, bands, complement=complement),
+            Lens.of([spectrum], bands, complement=complement),
         ):
-            with pytest.raises(ModelError, match=r"The projector has .*, the layer"):
+            with pytest.raises(ModelError, match=r"The lens has .*, the layer"):
                 layer(x, spectrum=wrong)
 
 
-def test_a_spectrum_a_list_and_a_projector_are_the_same():
+def test_a_spectrum_a_list_and_a_lens_are_the_same():
     layer, x = filter_(), signal(20, 2)
     spectrum = spectrum_of(torus(4, 5))
     expected = layer(x, spectrum=spectrum)
     for same in (
         [spectrum],
         (spectrum,),
-        Projector(spectrum, DyadicBands()),
-        BatchProjector([spectrum], DyadicBands()),
+        Lens.of(spectrum, DyadicBands()),
+        Lens.of([spectrum], DyadicBands()),
     ):
         torch.testing.assert_close(layer(x, spectrum=same), expected, atol=1e-12, rtol=0)
     torch.testing.assert_close(layer(x, torus(4, 5).edge_index), expected, atol=1e-10, rtol=0)
 
 
-def test_the_projector_has_the_precision_of_the_signal():
+def test_the_lens_has_the_precision_of_the_signal():
     spectrum = spectrum_of(torus(4, 5))
     for dtype in (torch.float32, torch.float64):
-        P = projector_for(signal(20, 2, dtype=dtype), DyadicBands(), True, spectrum=spectrum)
+        P = lens_for(signal(20, 2, dtype=dtype), DyadicBands(), True, spectrum=spectrum)
         assert P.dtype == dtype
         assert P.frequencies.dtype == torch.float64
-        assert (
-            projector_for(signal(20, 5, dtype=dtype), DyadicBands(), True, spectrum=spectrum) is P
-        )
+        assert lens_for(signal(20, 5, dtype=dtype), DyadicBands(), True, spectrum=spectrum) is P

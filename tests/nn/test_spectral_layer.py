@@ -9,8 +9,8 @@ from torch.func import functional_call
 
 from nlsf.errors import SignalError
 from nlsf.nn import GraphNLSF, NodeNLSF
-from nlsf.nn.layers.spectral_layer import SpectralLayer, graph_of_nodes
-from nlsf.spectral import BatchProjector, DyadicBands, Projector
+from nlsf.nn.layers.spectral_layer import SpectralLayer
+from nlsf.spectral import DyadicBands, Lens
 from nlsf.testing.graphs import path, ring, torus, weighted
 from nn.layers import (
     F64,
@@ -277,12 +277,12 @@ def test_the_norms_of_a_layer_are_those_of_its_bands():
     assert layer.n_bands == 7
     assert SpectralLayer(complement=False).n_bands == 6
     x = signal(20, 2)
-    norms = layer.analyze(layer.decompose(x, torus(4, 5).edge_index))
+    norms = layer.norms(layer.view(x, torus(4, 5).edge_index))
     assert norms.shape == (7, 2)
     torch.testing.assert_close(norms.square().sum(0), x.square().sum(0))
 
 
 def test_the_graph_of_each_node():
     spectra = [spectrum_of(g) for g in (path(2), path(3))]
-    assert graph_of_nodes(Projector(spectra[0], DyadicBands())) is None
-    assert graph_of_nodes(BatchProjector(spectra, DyadicBands())).tolist() == [0, 0, 1, 1, 1]
+    assert Lens.of(spectra[0], DyadicBands()).graph_of_nodes is None
+    assert Lens.of(spectra, DyadicBands()).graph_of_nodes.tolist() == [0, 0, 1, 1, 1]

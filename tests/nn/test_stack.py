@@ -4,7 +4,7 @@ from torch import nn
 
 from nlsf.errors import ModelError
 from nlsf.nn import InvariantNorm, LaplacianAttention, NLSFStack, NodeNLSF
-from nlsf.spectral import BatchProjector, DyadicBands, IndexBands, Projector
+from nlsf.spectral import DyadicBands, IndexBands, Lens
 from nlsf.testing.graphs import path, torus
 from nn.layers import F64, MIXED, batch_of, layer_of, randomised, signal, spectrum_of
 
@@ -110,9 +110,9 @@ def test_every_form_of_a_spectrum_is_normalised_graph_by_graph():
     x = signal(27, 2)
     x[20:] *= 100
     expected = torch.cat([stack(x[:20], spectrum=spectra[0]), stack(x[20:], spectrum=spectra[1])])
-    for given in (spectra, tuple(spectra), BatchProjector(spectra, DyadicBands())):
+    for given in (spectra, tuple(spectra), Lens.of(spectra, DyadicBands())):
         torch.testing.assert_close(stack(x, spectrum=given), expected)
-    alone = stack(x[:20], spectrum=Projector(spectra[0], DyadicBands()))
+    alone = stack(x[:20], spectrum=Lens.of(spectra[0], DyadicBands()))
     torch.testing.assert_close(alone, expected[:20])
 
 

@@ -340,7 +340,7 @@ def test_pooling_separates_what_the_graph_level_cannot():
     }
     graph = randomised(GraphNLSF(1, 3, **options))
     for edges, x in (two, three):
-        seen = graph.analyze(graph.decompose(x, edges))
+        seen = graph.norms(graph.view(x, edges))
         check(seen, np.ones((2, 1)))
     check(graph(two[1], two[0]), graph(three[1], three[0]).detach().numpy())
 

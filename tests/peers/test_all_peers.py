@@ -7,7 +7,7 @@ from nlsf.data.generators import contextual_block_model
 from nlsf.nn import parameter_groups
 from nlsf.nn.plans import Plan
 from nlsf.peers import PEERS, PeerModel
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nlsf.train.loop.model_batch import ModelBatch
 from nlsf.train.settings.models import MODELS
 

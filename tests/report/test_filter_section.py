@@ -43,7 +43,7 @@ def test_classes_are_averaged_apart():
 def test_the_start_is_drawn_from_the_gains_of_the_start(run):
     for branch, seen in zip(run.branches, run.seen.filters, strict=True):
         gains = chart(filter_charts(run), f"Learned gains: {branch.title}")
-        expected = seen.layer.start.gains(branch.projector().frequencies)
+        expected = seen.layer.start.gains(branch.lens().frequencies)
         assert gains.series[0].name == "before training"
         assert gains.series[0].y == pytest.approx(expected[: len(gains.series[0].y)].tolist())
         mean, low, high = (torch.tensor(series.y) for series in gains.series[1:])

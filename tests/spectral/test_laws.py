@@ -5,8 +5,8 @@ import itertools
 import pytest
 import torch
 
-from cases import BANDS, DTYPES, GRAPHS, OPERATORS, projector, signal, spectrum
-from nlsf.spectral import Projector, analyze, partial_eigh, synthesize
+from cases import BANDS, DTYPES, GRAPHS, OPERATORS, lens, signal, spectrum
+from nlsf.spectral import Lens, partial_eigh
 from nlsf.testing import (
     assert_basis_invariant,
     assert_permutation_equivariant,
@@ -53,9 +53,9 @@ def test_projections_partition_the_identity(operator, bands, dtype):
     """Of partial spectra; the next law says that those of complete ones are the same."""
     tol = EXACT[dtype]
     for graph in GRAPHS:
-        P = projector(operator, bands, dtype, graph)
+        P = lens(operator, bands, dtype, graph)
         eye = torch.eye(P.num_nodes, dtype=P.dtype)
-        parts = [p.clone() for p in P.projections(eye)]
+        parts = [p.clone() for p in P(eye).parts()]
         assert len(parts) == P.n_bands == BANDS[bands].n_bands + 1
         torch.testing.assert_close(sum(parts), eye, atol=tol, rtol=0)
         used = [j for j in range(P.n_bands) if P.dimension[j] > 0]
@@ -75,33 +75,33 @@ def test_projections_partition_the_identity(operator, bands, dtype):
 @every_case
 def test_partial_and_complete_spectra_give_the_same_projections(operator, bands, dtype):
     for graph in SOME:
-        some = projector(operator, bands, dtype, graph)
-        every = projector(operator, bands, dtype, graph, complete=True)
+        some = lens(operator, bands, dtype, graph)
+        every = lens(operator, bands, dtype, graph, complete=True)
         x = signal(some)
-        for a, b in zip(some.projections(x), every.projections(x), strict=True):
+        for a, b in zip(some(x).parts(), every(x).parts(), strict=True):
             torch.testing.assert_close(a, b, atol=10 * EXACT[dtype], rtol=0)
 
 
 @every_case
 def test_leading_projections_are_those_without_the_complement(operator, bands, dtype):
     for graph in SOME:
-        lead = projector(operator, bands, dtype, graph, complement=False)
-        full = projector(operator, bands, dtype, graph)
+        lead = lens(operator, bands, dtype, graph, complement=False)
+        full = lens(operator, bands, dtype, graph)
         x = signal(full)
         assert lead.n_bands == full.n_bands - 1
-        for a, b in zip(lead.projections(x), full.projections(x), strict=False):
+        for a, b in zip(lead(x).parts(), full(x).parts(), strict=False):
             torch.testing.assert_close(a, b, atol=10 * EXACT[dtype], rtol=0)
 
 
 @every_case
 def test_analysis_is_invariant_and_keeps_the_energy(operator, bands, dtype):
     for graph, complement in itertools.product(SOME, (True, False)):
-        P = projector(operator, bands, dtype, graph, complement=complement)
-        assert_shift_invariant(lambda x, P=P: analyze(x, P), P)
-        assert_shift_invariant(lambda x, P=P: analyze(x, P), P.spectrum)
+        P = lens(operator, bands, dtype, graph, complement=complement)
+        assert_shift_invariant(lambda x, P=P: P(x).norms(), P)
+        assert_shift_invariant(lambda x, P=P: P(x).norms(), P.spectrum)
         x = signal(P)
         if complement:
-            total = analyze(x, P).square().sum(-2)
+            total = P(x).norms().square().sum(-2)
             torch.testing.assert_close(total, x.abs().square().sum(-2))
 
 
@@ -112,12 +112,12 @@ def test_synthesis_is_equivariant_in_every_form(operator, bands, dtype):
     for _ in range(list(BANDS).index(bands) % 3):  # and the three together, in another case
         next(exponents)
     for graph in SOME:
-        P = projector(operator, bands, dtype, graph)
+        P = lens(operator, bands, dtype, graph)
         for form in ("diagonal", "bandwise", "full"):
             a = next(exponents)
 
             def layer(x, P=P, form=form, a=a):
-                return synthesize(forms(analyze(x, P))[form], x, P, form=form, a=a, eps=1e-3)
+                return P(x).synthesize(forms(P(x).norms())[form], form=form, a=a, eps=1e-3)
 
             assert_shift_equivariant(layer, P, samples=2)
             assert_shift_equivariant(layer, P.spectrum, samples=2)
@@ -127,8 +127,8 @@ def test_synthesis_is_equivariant_in_every_form(operator, bands, dtype):
 @every_case
 def test_the_basis_inside_an_eigenspace_does_not_matter(operator, bands, dtype):
     def layer(x, spectrum):
-        P = Projector(spectrum, BANDS[bands])
-        return synthesize(response(analyze(x, P)), x, P, eps=1e-3)
+        P = Lens.of(spectrum, BANDS[bands])
+        return P(x).synthesize(response(P(x).norms()), eps=1e-3)
 
     for graph in GRAPHS:
         assert_basis_invariant(layer, spectrum(operator, graph, bands).to(DTYPES[dtype]))
@@ -138,19 +138,19 @@ def test_the_basis_inside_an_eigenspace_does_not_matter(operator, bands, dtype):
 def test_permutation_equivariance(operator, bands, dtype):
     def build(shift):
         spectrum = partial_eigh(shift, bands=BANDS[bands]).to(DTYPES[dtype])
-        return Projector(spectrum, BANDS[bands])
+        return Lens.of(spectrum, BANDS[bands])
 
     def layer(x, shift):
         P = build(shift)
-        return synthesize(response(analyze(x, P)), x, P, eps=1e-3)
+        return P(x).synthesize(response(P(x).norms()), eps=1e-3)
 
     def norms(x, shift):
         P = build(shift)
-        return torch.stack([analyze(x, P, p=p) for p in (1.0, 2.0, 3.0)])
+        return torch.stack([P(x).norms(p=p) for p in (1.0, 2.0, 3.0)])
 
     for graph in SOME:
         shift = OPERATORS[operator](GRAPHS[graph])
-        x = signal(projector(operator, bands, dtype, graph))
+        x = signal(lens(operator, bands, dtype, graph))
         assert_permutation_equivariant(layer, shift, x)
         assert_permutation_invariant(norms, shift, x)
 
@@ -160,11 +160,11 @@ def test_synthesis_is_an_isometry_and_analysis_its_adjoint(operator, bands, dtyp
     """App. D.3: for a = 1, e -> 0, <S(r), x> = <r, A(x)> and |S(r)| = |r| where no band is zero."""
     tol = {"float32": 1e-4, "float64": 1e-8}[dtype]
     for graph in SOME:
-        P = projector(operator, bands, dtype, graph)
+        P = lens(operator, bands, dtype, graph)
         x = signal(P, channels=1)
-        norms = analyze(x, P)
+        norms = P(x).norms()
         r = response(norms) * (norms > 1e-3)
-        y = synthesize(r, x, P, a=1.0, eps=1e-12)
+        y = P(x).synthesize(r, a=1.0, eps=1e-12)
         size = r.norm()
         torch.testing.assert_close(torch.linalg.vector_norm(y).to(size), size, atol=tol, rtol=tol)
         inner = (x.conj() * y).sum().real
@@ -173,16 +173,16 @@ def test_synthesis_is_an_isometry_and_analysis_its_adjoint(operator, bands, dtyp
 
 @every_case
 def test_leading_dimensions_are_signals_one_by_one(operator, bands, dtype):
-    P = projector(operator, bands, dtype, "torus")
+    P = lens(operator, bands, dtype, "torus")
     x = signal(P, leading=(2, 3))
-    norms = analyze(x, P)
+    norms = P(x).norms()
     coefficients = forms(norms)
     for form, r in coefficients.items():
-        many = synthesize(r, x, P, form=form, eps=1e-3)
+        many = P(x).synthesize(r, form=form, eps=1e-3)
         for i in range(2):
             for j in range(3):
-                torch.testing.assert_close(norms[i, j], analyze(x[i, j], P))
-                one = synthesize(r[i, j], x[i, j], P, form=form, eps=1e-3)
+                torch.testing.assert_close(norms[i, j], P(x[i, j]).norms())
+                one = P(x[i, j]).synthesize(r[i, j], form=form, eps=1e-3)
                 torch.testing.assert_close(many[i, j], one, atol=1e-4, rtol=1e-4)
 
 
@@ -190,11 +190,11 @@ def test_leading_dimensions_are_signals_one_by_one(operator, bands, dtype):
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_every_hostile_graph_goes_through(operator, graph):
     for bands in BANDS:
-        P = projector(operator, bands, "float64", graph)
+        P = lens(operator, bands, "float64", graph)
         x = signal(P)
-        norms = analyze(x, P)
+        norms = P(x).norms()
         assert norms.shape == (P.n_bands, 3)
         assert torch.isfinite(norms).all()
         assert (norms[P.dimension == 0] == 0).all(), "an empty band has coefficients of exactly 0"
         for form, r in forms(norms).items() if P.num_nodes else ():
-            assert torch.isfinite(synthesize(r, x, P, form=form)).all()
+            assert torch.isfinite(P(x).synthesize(r, form=form)).all()

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from cases import BANDS
 from nlsf.errors import SelfLoopWarning
-from nlsf.spectral import Projector, analyze, laplacian, partial_eigh
+from nlsf.spectral import Lens, laplacian, partial_eigh
 
 TOL = 1e-9
 # Derandomised: the same examples in every run, so that a failure is there again.
@@ -115,12 +115,12 @@ def test_projections_are_orthogonal_commute_and_sum_to_the_identity(
         warnings.simplefilter("ignore", SelfLoopWarning)
         shift = operator(graph, normalization, False)
     spectrum = partial_eigh(shift, bands=BANDS[bands]) if partial else partial_eigh(shift)
-    P = Projector(spectrum, BANDS[bands])
+    P = Lens.of(spectrum, BANDS[bands])
     n = graph[2]
     eye = torch.eye(n, dtype=torch.float64)
     L = torch.from_numpy(shift.matrix.toarray())
     scale = max(1.0, float(L.abs().max()) if n else 0.0)
-    parts = [part.clone() for part in P.projections(eye)]
+    parts = [part.clone() for part in P(eye).parts()]
     torch.testing.assert_close(sum(parts), eye, atol=TOL, rtol=0)
     for j, part in enumerate(parts):
         torch.testing.assert_close(part @ L, L @ part, atol=10 * TOL * scale, rtol=0)
@@ -128,7 +128,7 @@ def test_projections_are_orthogonal_commute_and_sum_to_the_identity(
             expected = part if i == j else torch.zeros_like(part)
             torch.testing.assert_close(part @ other, expected, atol=10 * TOL, rtol=0)
     x = torch.randn(n, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    energy = analyze(x, P).square().sum(-2)
+    energy = P(x).norms().square().sum(-2)
     torch.testing.assert_close(energy, x.square().sum(0), atol=TOL, rtol=TOL)
 
 
@@ -140,9 +140,9 @@ def test_renumbered_nodes_have_renumbered_projections(graph, normalization, loop
     found = []
     for places in (torch.arange(n), order):
         shift = operator((places[ends], weights, n), normalization, loops)
-        P = Projector(partial_eigh(shift, bands=bands), bands)
+        P = Lens.of(partial_eigh(shift, bands=bands), bands)
         eye = torch.eye(n, dtype=torch.float64)
-        found.append([p.clone()[places][:, places] for p in P.projections(eye)])
+        found.append([p.clone()[places][:, places] for p in P(eye).parts()])
     for ours, theirs in zip(*found, strict=True):
         torch.testing.assert_close(theirs, ours, atol=10 * TOL, rtol=0)
 

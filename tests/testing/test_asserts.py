@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cases import GRAPHS, projector, signal
+from cases import GRAPHS, lens, signal
 from nlsf.spectral import laplacian, partial_eigh
 from nlsf.testing import (
     assert_basis_invariant,
@@ -15,7 +15,7 @@ from nlsf.testing import (
     tolerance,
 )
 
-P = projector("N", "dyadic", "float64", "torus")
+P = lens("N", "dyadic", "float64", "torus")
 SHIFT = laplacian(GRAPHS["torus"], normalization="sym")
 
 
@@ -30,7 +30,7 @@ def test_shift_equivariance():
 def test_a_filter_of_the_operator_keeps_the_strict_group_only():
     filter_ = torch.linalg.matrix_exp(-SHIFT.to_dense())
     assert_shift_equivariant(lambda x: filter_ @ x, P.spectrum)
-    wide = projector("N", "uniform, K < S", "float64", "tree")
+    wide = lens("N", "uniform, K < S", "float64", "tree")
     matrix = torch.linalg.matrix_exp(-laplacian(GRAPHS["tree"], normalization="sym").to_dense())
     with pytest.raises(AssertionError):
         assert_shift_equivariant(lambda x: matrix @ x, wide)

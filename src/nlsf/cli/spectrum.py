@@ -146,7 +146,7 @@ def _graph(dataset: Dataset, number: int) -> tuple[Data, Tensor]:
 
 
 def _print_spectrum(console: Console, spectrum: Spectrum, bands: Bands, x: Tensor) -> None:
-    from nlsf.spectral.summary import summarize
+    from nlsf.spectral.lens.summary import summarize
 
     repeated = spectrum.multiplicities[spectrum.multiplicities > 1]
     say(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nlsf.spectral.chebyshev import ScaledOperator
+from nlsf.spectral.kernels.chebyshev import ScaledOperator
 from nlsf.spectral.operators.csr import csr_tensor
 
 Array: TypeAlias = NDArray[Any]

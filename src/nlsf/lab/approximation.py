@@ -25,9 +25,8 @@ from nlsf.nn import GraphNLSF, NodeNLSF, Response
 from nlsf.nn.networks import GroupedMLP
 from nlsf.report.charts import Chart, LineChart
 from nlsf.spectral import (
-    Projector,
+    Lens,
     UniformBands,
-    analyze,
     laplacian,
     partial_eigh,
     sample_shift,
@@ -126,12 +125,12 @@ def run(
     return Finding(data, [_chart(settings, errors), _remarks(silent, metric)], conclusion, holds)
 
 
-def _graph(settings: ApproximationSettings, number: int) -> Projector:
+def _graph(settings: ApproximationSettings, number: int) -> Lens:
     graph = random_geometric(15 + number % 10, seed=settings.seed + number)
-    return Projector(partial_eigh(laplacian(graph, normalization="sym")), _BANDS, complement=False)
+    return Lens.of(partial_eigh(laplacian(graph, normalization="sym")), _BANDS, complement=False)
 
 
-def _signals(P: Projector, settings: ApproximationSettings, number: int) -> Tensor:
+def _signals(P: Lens, settings: ApproximationSettings, number: int) -> Tensor:
     """(signals, N, 1), with coefficients that are drawn uniformly."""
     generator = torch.Generator().manual_seed(settings.seed + number)
     shape = (settings.signals, P.num_nodes, 1)
@@ -141,7 +140,7 @@ def _signals(P: Projector, settings: ApproximationSettings, number: int) -> Tens
 
 
 def _graph_level(
-    graphs: list[Projector],
+    graphs: list[Lens],
     points: list[Tensor],
     half: int,
     target: Target,
@@ -154,7 +153,7 @@ def _graph_level(
         layer = GraphNLSF(
             1, 1, _BANDS, complement=False, hidden=width, activation=activation
         ).double()
-    norms = [analyze(x, P)[..., 0] for x, P in zip(points, graphs, strict=True)]
+    norms = [P(x).norms()[..., 0] for x, P in zip(points, graphs, strict=True)]
     goals = [target(c, x[..., 0])[:, None] for c, x in zip(norms, points, strict=True)]
     _fit(layer.network, torch.cat(norms[:half]), torch.cat(goals[:half]))
     with torch.no_grad():
@@ -168,7 +167,7 @@ def _node_target(c: Tensor) -> Tensor:
 
 
 def _node_level(
-    P: Projector, x: Tensor, width: int, activation: str, settings: ApproximationSettings
+    P: Lens, x: Tensor, width: int, activation: str, settings: ApproximationSettings
 ) -> float:
     """The error of a `NodeNLSF` on the second half of the signals of one graph."""
     with seeded(settings.seed):
@@ -186,12 +185,12 @@ def _node_level(
     many = _signals(
         P, ApproximationSettings(signals=20 * settings.signals, seed=settings.seed + 1), 0
     )
-    c = analyze(many, P)[..., 0]
+    c = P(many).norms()[..., 0]
     # The response adds to the all-pass filter, which gives every band the coefficient 1.
     _fit(cast("Response", layer.response).network, c, _node_target(c) - 1)
     with torch.no_grad():
         found = layer(x, spectrum=P)
-    wanted = _node_target(analyze(x, P)[..., 0])
+    wanted = _node_target(P(x).norms()[..., 0])
     return _relative(found, with_coefficients(x, P, wanted.unsqueeze(-1)))
 
 
@@ -216,27 +215,27 @@ def _relative(found: Tensor, goal: Tensor) -> float:
     return float(torch.linalg.vector_norm(found - goal) / torch.linalg.vector_norm(centred))
 
 
-def _metric(graphs: list[Projector], points: list[Tensor]) -> dict[str, float]:
+def _metric(graphs: list[Lens], points: list[Tensor]) -> dict[str, float]:
     """The largest violations of what a pseudo-metric must be, on the first graphs."""
     triangle = shift = lipschitz = 0.0
     for k in range(min(len(graphs) - 2, 8)):
         (P, Q, R), (x, y, z) = graphs[k : k + 3], points[k : k + 3]
-        direct = spectral_distance(x, P, z, R)
-        detour = spectral_distance(x, P, y, Q) + spectral_distance(y, Q, z, R)
+        direct = spectral_distance(P(x), R(z))
+        detour = spectral_distance(P(x), Q(y)) + spectral_distance(Q(y), R(z))
         triangle = max(triangle, float((direct - detour).max()))
-        shift = max(shift, float(spectral_distance(x, P, sample_shift(P, seed=k)(x)).max()))
+        shift = max(shift, float(spectral_distance(P(x), P(sample_shift(P, seed=k)(x))).max()))
         near = torch.linalg.vector_norm(x - x.roll(1, 0), dim=(-2, -1))
-        lipschitz = max(lipschitz, float((spectral_distance(x, P, x.roll(1, 0)) - near).max()))
+        lipschitz = max(lipschitz, float((spectral_distance(P(x), P(x.roll(1, 0))) - near).max()))
     return {"triangle": triangle, "shift": shift, "lipschitz": lipschitz}
 
 
-def _silent_band(P: Projector, x: Tensor, settings: ApproximationSettings) -> float:
+def _silent_band(P: Lens, x: Tensor, settings: ApproximationSettings) -> float:
     """What any filter makes of a band in which the signal is zero: the largest coefficient."""
-    silenced = x - P.project(x, 1)
+    silenced = x - P(x).part(1)
     with seeded(settings.seed):
         layer = NodeNLSF(1, 1, _BANDS, complement=False, start="random", eps=1e-3).double()
     with torch.no_grad():
-        return float(analyze(layer(silenced, spectrum=P), P)[:, 1].max())
+        return float(P(layer(silenced, spectrum=P)).norms()[:, 1].max())
 
 
 def _chart(settings: ApproximationSettings, errors: Mapping[str, list[float]]) -> Chart:

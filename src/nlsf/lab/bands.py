@@ -20,9 +20,8 @@ from nlsf.report.numbers import evenly_chosen
 from nlsf.spectral import (
     AffineGeometricBands,
     DyadicBands,
-    Projector,
+    Lens,
     UniformBands,
-    analyze,
     laplacian,
     partial_eigh,
 )
@@ -137,9 +136,9 @@ def _measure(name: str, settings: BandSettings, families: Mapping[str, EdgeBands
     count = {family: np.zeros(settings.S) for family in families}
     for spectrum, x in pairs:
         for family, bands in families.items():
-            projector = Projector(spectrum, bands, complement=False)
-            energy[family] += analyze(x, projector).square().sum(1).numpy()
-            count[family] += projector.dimension.numpy()
+            lens = Lens.of(spectrum, bands, complement=False)
+            energy[family] += lens(x).norms().square().sum(1).numpy()
+            count[family] += lens.dimension.numpy()
     total = sum(float(x.square().sum()) for _, x in pairs)
     first, x = pairs[0]
     cumulative = (first.vectors.T @ x).square().sum(1).cumsum(0)

@@ -14,18 +14,16 @@ from nlsf.report.charts import Chart, DataTable, HeatMap, LineChart, Series
 from nlsf.spectral import (
     DyadicBands,
     IndexBands,
-    Projector,
+    Lens,
     Spectrum,
     UniformBands,
-    analyze,
     laplacian,
     partial_eigh,
     sample_shift,
-    synthesize,
 )
 from nlsf.testing.graphs import TinyGraph, star, torus, weighted
 
-Space: TypeAlias = Spectrum | Projector
+Space: TypeAlias = Spectrum | Lens
 Draw: TypeAlias = Callable[[Space, torch.Generator], Floats]
 
 _EXACT, _SMALL = 1e-9, 1e-6
@@ -70,7 +68,7 @@ def run(settings: CommutingSettings, draw: Draw = random_shift) -> Finding:
 
     Args:
         settings: of the study.
-        draw: draws a functional shift of the group of a spectrum (Def. 1) or projector (Def. 2, 3).
+        draw: draws a functional shift of the group of a spectrum (Def. 1) or lens (Def. 2, 3).
     """
     rows: list[list[str]] = []
     curves: dict[str, list[int]] = {}
@@ -147,10 +145,10 @@ def commutant(shifts: Sequence[Floats], channels: int) -> tuple[Floats, Floats]:
 def filters(space: Space, channels: int) -> Floats:
     """An orthonormal basis (m, Nd, Nd) of the filters X -> sum_j P_j X M_j."""
     if isinstance(space, Spectrum):
-        space = Projector(space, IndexBands(space.num_eigenspaces))
+        space = Lens.of(space, IndexBands(space.num_eigenspaces))
     eye = torch.eye(space.num_nodes, dtype=torch.float64)
     basis = []
-    for P in (part.numpy() for part in space.projections(eye)):
+    for P in (part.numpy() for part in space(eye).parts()):
         if np.trace(P) < 0.5:  # an empty band
             continue
         for k in range(channels**2):
@@ -175,9 +173,9 @@ def _cases(channels: int) -> list[_Case]:
         spectrum = partial_eigh(laplacian(graph))
         groups: Mapping[str, Space] = {
             "all eigenspaces": spectrum,
-            "3 leading eigenspaces": Projector(spectrum, IndexBands(3)),
-            "dyadic bands": Projector(spectrum, DyadicBands(S=4)),
-            "uniform bands": Projector(spectrum, UniformBands(S=3)),
+            "3 leading eigenspaces": Lens.of(spectrum, IndexBands(3)),
+            "dyadic bands": Lens.of(spectrum, DyadicBands(S=4)),
+            "uniform bands": Lens.of(spectrum, UniformBands(S=3)),
         }
         cases += [_Case(name, group, space, 1) for group, space in groups.items()]
         if name == "star":
@@ -196,16 +194,16 @@ def _in_eigenbasis(null: Floats, space: Space, seed: int) -> Floats:
 def _as_nonlinear_filters(settings: CommutingSettings) -> tuple[float, float]:
     """Error of a linear filter written as an NLSF, and how far a mixing Psi is from additive."""
     generator = torch.Generator().manual_seed(settings.seed)
-    projector = Projector(partial_eigh(laplacian(torus(3, 4))), DyadicBands(S=4), complement=False)
-    n, bands = projector.num_nodes, projector.n_bands
+    lens = Lens.of(partial_eigh(laplacian(torus(3, 4))), DyadicBands(S=4), complement=False)
+    n, bands = lens.num_nodes, lens.n_bands
     x, y = torch.randn(2, n, 1, dtype=torch.float64, generator=generator)
     gains = torch.randn(bands, 1, dtype=torch.float64, generator=generator)
     weight = torch.randn(bands, bands, dtype=torch.float64, generator=generator)
 
     def theta(z: torch.Tensor, psi: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-        return synthesize(psi(analyze(z, projector)), z, projector, a=1.0, eps=settings.eps)
+        return lens(z).synthesize(psi(lens(z).norms()), a=1.0, eps=settings.eps)
 
-    parts = projector.projections(x)
+    parts = lens(x).parts()
     exact = sum((g * part for g, part in zip(gains, parts, strict=True)), torch.zeros_like(x))
     error = torch.linalg.vector_norm(theta(x, lambda c: gains * c) - exact)
     both = theta(x + y, lambda c: weight @ c)

@@ -15,7 +15,8 @@ from nlsf.errors import ConfigError
 from nlsf.lab.study import Finding, Floats, Study, fitted_power, lines, remarks, setting
 from nlsf.nn import NodeNLSF
 from nlsf.report.charts import Chart, DataTable, LineChart
-from nlsf.spectral import IndexBands, Projector, Spectrum
+from nlsf.spectral import IndexBands, Spectrum
+from nlsf.spectral.lens import ColumnLens
 
 Count: TypeAlias = Callable[[int, int, int], tuple[int, int]]
 """From N, J and d to the operations of analysis with synthesis, and of the response."""
@@ -100,30 +101,30 @@ def run(settings: ComplexitySettings, count: Count = count_diagonal) -> Finding:
 
 def _counted(n: int, j: int, d: int, response: str, hidden: int) -> tuple[int, int]:
     layer = NodeNLSF(d, d, IndexBands(j), response=response, sharing="mixing", hidden=hidden)
-    projector = Projector(_path_spectrum(n, j), layer.bands)
+    lens = ColumnLens.on_graph(_path_spectrum(n, j), layer.bands, complement=True)
     # Not a constant: where the bands hold all energy, the rest is computed, not inferred.
     x = torch.randn(n, d, generator=torch.Generator().manual_seed(0))
     with torch.no_grad(), FlopCounterMode(display=False) as network:
         norms = torch.ones(layer.n_bands, d)
-        layer.response(norms, layer.gains(projector))
+        layer.response(norms, layer.start.gains(lens.frequencies))
     with torch.no_grad(), FlopCounterMode(display=False) as whole:
-        layer.filter(layer.decompose(x, spectrum=projector))
+        layer.filter(layer.view(x, spectrum=lens))
     of_network = network.get_total_flops()
-    sums = _sums_over_bands(projector, d, response)
+    sums = _sums_over_bands(lens, d, response)
     return whole.get_total_flops() - of_network - sums, of_network
 
 
-def _sums_over_bands(projector: Projector, d: int, response: str) -> int:
+def _sums_over_bands(lens: ColumnLens, d: int, response: str) -> int:
     """Additions over the columns of each band, and their transpose in the diagonal synthesis.
 
     They are computed as products with a matrix (J + 1) x J of zeros and ones, and left out where
     products are counted. With J < N they are never more than the products with eigenvectors.
     """
-    bands, columns = projector.balance.shape
+    bands, columns = lens.balance.shape
     with FlopCounterMode(display=False) as counted:
-        projector.balance @ torch.ones(columns, d)
+        lens.balance @ torch.ones(columns, d)
         if response == "diagonal":
-            projector.balance.mT @ torch.ones(bands, d)
+            lens.balance.mT @ torch.ones(bands, d)
     return int(counted.get_total_flops())
 
 

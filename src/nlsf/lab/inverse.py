@@ -18,15 +18,13 @@ from nlsf.spectral import (
     Bands,
     DyadicBands,
     IndexBands,
-    Projector,
+    Lens,
     UniformBands,
-    analyze,
     laplacian,
     partial_eigh,
-    synthesize,
 )
 
-Synthesis: TypeAlias = Callable[[Tensor, Tensor, Projector, float, float], Tensor]
+Synthesis: TypeAlias = Callable[[Tensor, Tensor, Lens, float, float], Tensor]
 
 _EXACT = 1e-9
 
@@ -50,9 +48,9 @@ class InverseSettings:
             raise ConfigError("eps must be positive numbers, at least one.")
 
 
-def diagonal_synthesis(r: Tensor, x: Tensor, projector: Projector, a: float, e: float) -> Tensor:
+def diagonal_synthesis(r: Tensor, x: Tensor, lens: Lens, a: float, e: float) -> Tensor:
     """The library's synthesis (App. C.1): coefficients (B, 1) to a signal (N, 1)."""
-    return synthesize(r, x, projector, a=a, eps=e)
+    return lens(x).synthesize(r, a=a, eps=e)
 
 
 def run(settings: InverseSettings, synthesis: Synthesis = diagonal_synthesis) -> Finding:
@@ -67,12 +65,12 @@ def run(settings: InverseSettings, synthesis: Synthesis = diagonal_synthesis) ->
             these singular values.
     """
     found: list[dict[str, Any]] = []
-    for projector, x in _cases(settings):
-        norms = analyze(x, projector)[:, 0].numpy()
+    for lens, x in _cases(settings):
+        norms = lens(x).norms()[:, 0].numpy()
         full = norms > _EXACT * norms.max()  # the claim is about bands in which the signal lives
         for a in settings.exponents:
             for e in settings.eps:
-                H = _matrix(synthesis, x, projector, a, e)[:, full]
+                H = _matrix(synthesis, x, lens, a, e)[:, full]
                 found.append({"a": a, "e": e, **_compare(H, norms[full], a, e, settings.seed)})
     isometry = {a: _by_eps(found, a, "isometry") for a in settings.exponents}
     data = {
@@ -100,7 +98,7 @@ def run(settings: InverseSettings, synthesis: Synthesis = diagonal_synthesis) ->
     return Finding(data, charts, conclusion, holds)
 
 
-def _cases(settings: InverseSettings) -> list[tuple[Projector, Tensor]]:
+def _cases(settings: InverseSettings) -> list[tuple[Lens, Tensor]]:
     n, seed = settings.num_nodes, settings.seed
     side = round(n**0.5)
     graphs = [random_geometric(n, seed=seed), block_model(n, 3, seed=seed), torus(side, side)]
@@ -110,19 +108,17 @@ def _cases(settings: InverseSettings) -> list[tuple[Projector, Tensor]]:
     for graph in graphs:
         spectrum = partial_eigh(laplacian(graph))
         for bands in families:
-            projector = Projector(spectrum, bands)
+            lens = Lens.of(spectrum, bands)
             for _ in range(settings.signals):
                 shape = (spectrum.num_nodes, 1)
-                cases.append(
-                    (projector, torch.randn(shape, dtype=torch.float64, generator=generator))
-                )
+                cases.append((lens, torch.randn(shape, dtype=torch.float64, generator=generator)))
     return cases
 
 
-def _matrix(synthesis: Synthesis, x: Tensor, projector: Projector, a: float, e: float) -> Floats:
+def _matrix(synthesis: Synthesis, x: Tensor, lens: Lens, a: float, e: float) -> Floats:
     """H (N, B): what synthesis makes of each unit coefficient."""
-    eye = torch.eye(projector.n_bands, dtype=torch.float64)
-    columns = [synthesis(r[:, None], x, projector, a, e)[:, 0] for r in eye]
+    eye = torch.eye(lens.n_bands, dtype=torch.float64)
+    columns = [synthesis(r[:, None], x, lens, a, e)[:, 0] for r in eye]
     matrix: Floats = torch.stack(columns, dim=1).numpy()
     return matrix
 
@@ -163,11 +159,11 @@ def _by_eps(found: Sequence[Mapping[str, Any]], a: float, key: str) -> Floats:
 
 def _adjoint(settings: InverseSettings) -> dict[str, float]:
     """How far analysis is from the adjoint of synthesis, a = 1 and e -> 0, for three signals."""
-    projector, x = _cases(settings)[0]
+    lens, x = _cases(settings)[0]
     generator = torch.Generator().manual_seed(settings.seed)
-    r = torch.rand(projector.n_bands, 1, dtype=torch.float64, generator=generator)
+    r = torch.rand(lens.n_bands, 1, dtype=torch.float64, generator=generator)
     sign = torch.where(torch.arange(len(r)) % 2 == 0, 1.0, -1.0)[:, None]
-    H = torch.from_numpy(_matrix(diagonal_synthesis, x, projector, 1.0, 1e-12))
+    H = torch.from_numpy(_matrix(diagonal_synthesis, x, lens, 1.0, 1e-12))
     signals = {
         "r >= 0": H @ r,
         "r of both signs": H @ (sign * r),
@@ -175,7 +171,7 @@ def _adjoint(settings: InverseSettings) -> dict[str, float]:
     }
     norm = torch.linalg.vector_norm
     return {
-        name: float(norm(analyze(y, projector) - H.T @ y) / norm(analyze(y, projector)))
+        name: float(norm(lens(y).norms() - H.T @ y) / norm(lens(y).norms()))
         for name, y in signals.items()
     }
 

@@ -25,15 +25,7 @@ from nlsf.lab.study import (
 )
 from nlsf.nn import GraphNLSF, PoolingNLSF, Readout
 from nlsf.report.charts import BarChart, Chart, DataTable, LineChart
-from nlsf.spectral import (
-    IndexBands,
-    Projector,
-    Spectrum,
-    analyze,
-    laplacian,
-    partial_eigh,
-    synthesize,
-)
+from nlsf.spectral import IndexBands, Lens, Spectrum, laplacian, partial_eigh
 from nlsf.testing.graphs import path
 
 Pool: TypeAlias = Callable[[Tensor, Spectrum, IndexBands, float], float]
@@ -130,7 +122,7 @@ def _example(pool: Pool, seed: int) -> dict[str, float]:
         torch.tensor([[1.0 + 1.5], [1.0], [1.0 - 1.5]], dtype=torch.float64),
     ]
     pairs = list(zip(signals, spectra, strict=True))
-    norms = [analyze(x, Projector(s, bands), p=1.0, normalize=True) for x, s in pairs]
+    norms = [Lens.of(s, bands)(x).norms(p=1.0, normalize=True) for x, s in pairs]
     levels = [_graph_level(x, s, bands, 1.0, seed) for x, s in pairs]
     first, second = (pool(x, s, bands, 1.0) for x, s in pairs)
     return {
@@ -161,9 +153,9 @@ def _pair(
         n = settings.num_nodes + 5 * k + number % 3
         graph = random_geometric(n, seed=settings.seed + 2 * number + k)
         spectrum = partial_eigh(laplacian(graph))
-        projector = Projector(spectrum, bands)
+        lens = Lens.of(spectrum, bands)
         x = torch.randn(n, 1, dtype=torch.float64, generator=generator)
-        y = with_coefficients(x, projector, targets[:, None], p=p, normalize=True)
+        y = with_coefficients(x, lens, targets[:, None], p=p, normalize=True)
         pooled.append(pool(y, spectrum, bands, p))
         levels.append(_graph_level(y, spectrum, bands, p, settings.seed + number))
     return _gap(*pooled), _gap(*levels)
@@ -181,22 +173,22 @@ def _formula(settings: PoolingSettings) -> dict[str, Any]:
     """
     generator = torch.Generator().manual_seed(settings.seed + 1)
     spectrum = partial_eigh(laplacian(random_geometric(settings.num_nodes, seed=settings.seed)))
-    projector = Projector(spectrum, IndexBands(settings.bands))
+    lens = Lens.of(spectrum, IndexBands(settings.bands))
     x = torch.randn(settings.num_nodes, 1, dtype=torch.float64, generator=generator)
-    r = torch.randn(projector.n_bands, 1, dtype=torch.float64, generator=generator)
+    r = torch.randn(lens.n_bands, 1, dtype=torch.float64, generator=generator)
     a, e, p = 0.5, 0.1, 1.0
-    c = analyze(x, projector)
-    measured = torch.linalg.vector_norm(synthesize(r, x, projector, a=a, eps=e)) ** 2
+    c = lens(x).norms()
+    measured = torch.linalg.vector_norm(lens(x).synthesize(r, a=a, eps=e)) ** 2
     exact = (r**2 * c**2 / (c**a + e) ** 2).sum()
     printed = (r**2 * c**2 / (c**a + e)).sum()
 
-    norms = analyze(x, projector, p=p)
+    norms = lens(x).norms(p=p)
     best = int(norms[:, 0].argmax())
     errors = []
     for value in (0.7, -0.7):
         chosen = torch.zeros_like(norms)
         chosen[best] = value * (norms[best] ** a + e) / norms[best]
-        y = synthesize(chosen, x, projector, a=a, eps=e, p=p)
+        y = lens(x).synthesize(chosen, a=a, eps=e, p=p)
         errors.append(abs(float(torch.linalg.vector_norm(y, ord=p)) - value))
     return {
         "p2_error": float((measured / exact - 1).abs()),

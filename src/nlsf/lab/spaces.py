@@ -230,8 +230,8 @@ class WaveReader:
             graph = space.graph(points)
             for branch, found in zip(self.branches, norms, strict=True):
                 shift = laplacian(graph, normalization=branch.normalization)
-                parts = branch.decompose(x, spectrum=partial_eigh(shift, bands=branch.bands))
-                found.append(branch.analyze(parts).float())
+                parts = branch.view(x, spectrum=partial_eigh(shift, bands=branch.bands))
+                found.append(branch.norms(parts).float())
             targets.append(torch.from_numpy(space.norms(coefficients)[1:].T).float())
         return (torch.cat(norms[0]), torch.cat(norms[1])), torch.cat(targets)
 

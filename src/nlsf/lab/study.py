@@ -23,7 +23,7 @@ from nlsf.errors import ConfigError
 from nlsf.report.charts import Chart, DataTable, Series, Tiles
 from nlsf.report.numbers import plural, seconds
 from nlsf.report.page import Page, write_page
-from nlsf.spectral import Projector, analyze
+from nlsf.spectral import Lens
 from nlsf.train.settings.toml import from_table, parse_setting
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -205,18 +205,18 @@ def fitted_power(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def with_coefficients(
-    x: Tensor, projector: Projector, wanted: Tensor, *, p: float = 2.0, normalize: bool = False
+    x: Tensor, lens: Lens, wanted: Tensor, *, p: float = 2.0, normalize: bool = False
 ) -> Tensor:
     """The signal with the directions of x in every band, and these norms there.
 
     Args:
         x: (..., N, d), not zero in any band where something is wanted.
-        projector: the bands.
+        lens: the bands.
         wanted: (..., B, d), what `analyze` is to give for the result.
         p: of the norm.
         normalize: of the norm.
     """
-    norms = analyze(x, projector, p=p, normalize=normalize)
+    norms = lens(x).norms(p=p, normalize=normalize)
     scale = wanted / norms.clamp(min=_TINY)
-    parts = torch.stack(list(projector.projections(x)), dim=-3)
+    parts = torch.stack(list(lens(x).parts()), dim=-3)
     return (scale.unsqueeze(-2) * parts).sum(-3)

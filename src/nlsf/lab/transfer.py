@@ -25,7 +25,7 @@ from nlsf.lab.study import (
 )
 from nlsf.report.charts import Chart, DataTable, LineChart
 from nlsf.report.numbers import percent
-from nlsf.spectral import Projector, analyze, laplacian, partial_eigh
+from nlsf.spectral import Lens, laplacian, partial_eigh
 
 _KINDS = ("single", "index", "value")
 _EVEN = (-1.0, -0.35)
@@ -112,8 +112,8 @@ def coefficients(space: Space, points: Floats, signals: Floats, operators: Opera
         ("single", "value"), (space.indices, space.intervals), operators, strict=True
     ):
         spectrum = partial_eigh(laplacian(graph, normalization=operator), bands=bands)
-        projector = Projector(spectrum, bands)
-        found[kind] = analyze(x, projector, normalize=True).numpy()[: bands.n_bands]
+        lens = Lens.of(spectrum, bands)
+        found[kind] = lens(x).norms(normalize=True).numpy()[: bands.n_bands]
     found["index"] = space.norms(found["single"])
     return found
 

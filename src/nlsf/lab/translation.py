@@ -24,7 +24,7 @@ from nlsf.lab.study import (
 )
 from nlsf.nn import NodeNLSF
 from nlsf.report.charts import Chart, LineChart, Pictures, Tiles
-from nlsf.spectral import IndexBands, Projector, analyze, laplacian, partial_eigh
+from nlsf.spectral import IndexBands, Lens, laplacian, partial_eigh
 
 _EXACT = 1e-9
 _DIFFERENT = 0.05
@@ -96,15 +96,15 @@ def run(settings: TranslationSettings, translate: Translate = functional) -> Fin
     L: Floats = shift.matrix.toarray()
     x, moved = picture.reshape(-1, 1), U @ picture.reshape(-1, 1)
 
-    projector = Projector(spectrum, IndexBands(spectrum.num_eigenspaces))
-    norms = analyze(torch.from_numpy(x), projector).numpy()
-    norms_moved = analyze(torch.from_numpy(moved), projector).numpy()
+    lens = Lens.of(spectrum, IndexBands(spectrum.num_eigenspaces))
+    norms = lens(torch.from_numpy(x)).norms().numpy()
+    norms_moved = lens(torch.from_numpy(moved)).norms().numpy()
     with seeded(settings.seed):
         layer = NodeNLSF(1, 1, IndexBands(_BANDS), start="random").double()
     with torch.no_grad():
         out = layer(torch.from_numpy(x), spectrum=spectrum).numpy()
         out_moved = layer(torch.from_numpy(moved), spectrum=spectrum).numpy()
-    low = projector.frequencies.numpy() <= settings.cutoff
+    low = lens.frequencies.numpy() <= settings.cutoff
     displacement = _displacements(picture, translate, settings)
     data: dict[str, Any] = {
         "classical_error": max(relative_error(a, b) for a, b in zip(tops, rolled, strict=True)),

@@ -35,7 +35,7 @@ from nlsf.nn.models import (
 )
 from nlsf.nn.responses.psi import Psi, Start, register_response
 from nlsf.nn.responses.response import Response
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 
 __all__ = [
     "Dropout",

@@ -16,7 +16,7 @@ from torch.nn.modules import activation as modules
 
 from nlsf.errors import ModelError, unknown_name
 from nlsf.nn.dropout import Dropout
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 
 # These need arguments, or are no functions of one number.
 _OTHERS = {

@@ -16,7 +16,7 @@ from nlsf.nn.networks import FeatureLinear, dropped
 from nlsf.peers.base import DROPOUTS, Peer, PeerConfig, Scores, combined
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral import Spectrum, laplacian, partial_eigh
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nlsf.store.memory import Memory
 
 

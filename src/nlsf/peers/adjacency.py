@@ -16,7 +16,7 @@ from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, Head, dropped
 from nlsf.peers.base import DROPOUTS, NodeRowsConfig, Peer, PeerConfig, rows_of
 from nlsf.peers.matrices import Neighbourhood
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,12 @@ from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
 from nlsf.peers.base import WIDTHS, Convolutions, LayersConfig, Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
-from nlsf.spectral.sparse_signal import Pattern, SparseSignal, inner_products, sparse_product
+from nlsf.spectral.kernels.sparse_signal import (
+    Pattern,
+    SparseSignal,
+    inner_products,
+    sparse_product,
+)
 
 
 def edge_attention(

@@ -25,7 +25,7 @@ from nlsf.nn.plans.plan import Examples, Plan, WholeGraph, edges_of
 from nlsf.nn.plans.spectral import maybe_sparse
 from nlsf.peers.matrices import MatrixKind, Neighbourhood
 from nlsf.peers.plans import GraphUnion, KnownOutputs
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 
 WIDTHS = (64, 128)
 """Hidden channels."""

@@ -26,7 +26,7 @@ from nlsf.peers.base import (
     rows_of,
 )
 from nlsf.peers.matrices import Neighbourhood
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 
 
 class MLP(FilteredScores):

@@ -13,7 +13,7 @@ from nlsf.errors import ModelError
 from nlsf.nn.layers.pooling import Readout
 from nlsf.peers.base import DROPOUTS, Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from nlsf.errors import ModelError, SignalError
 from nlsf.nn.layers.spectra import content_digest
-from nlsf.spectral.node_ranges import nodes_of_graphs
-from nlsf.spectral.sparse_signal import Pattern, SparseSignal, row_ends
+from nlsf.spectral.kernels.segments import nodes_of_graphs
+from nlsf.spectral.kernels.sparse_signal import Pattern, SparseSignal, row_ends
 from nlsf.store.memory import Memory
 
 MatrixKind: TypeAlias = Literal["adjacency", "gcn", "sym", "row", "row-loops"]

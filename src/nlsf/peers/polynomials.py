@@ -27,7 +27,7 @@ from nlsf.peers.base import (
     powers,
 )
 from nlsf.peers.matrices import Neighbourhood
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

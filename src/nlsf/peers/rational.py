@@ -15,7 +15,7 @@ from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
 from nlsf.peers.base import Convolutions, FilteredScores, LayersConfig, Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from nlsf.report.numbers import percent, plural
 from nlsf.report.page import Page
 from nlsf.report.spectrum_section import label_signal, spectral_charts
 from nlsf.spectral import Bands, Spectrum, laplacian
+from nlsf.spectral.lens.summary import summarize
 from nlsf.spectral.operators.csr import connected_components
 from nlsf.spectral.operators.shift import ShiftOperator
-from nlsf.spectral.summary import summarize
 
 _SIGNALS = 256
 """Signals of a set whose energy is shown."""

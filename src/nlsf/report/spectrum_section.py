@@ -13,7 +13,7 @@ from nlsf.report.charts import BarChart, Chart, DataTable, LineChart, Region, Se
 from nlsf.report.numbers import evenly_chosen, histogram, percent, plural
 from nlsf.report.trained import Branch, TrainedRun
 from nlsf.spectral import Bands, IndexBands, Spectrum
-from nlsf.spectral.summary import summarize
+from nlsf.spectral.lens.summary import summarize
 
 _REPEATED = 10
 """Eigenvalues in the table of those that repeat most."""

@@ -75,7 +75,7 @@ def shift_errors(branch: Branch, signals: Sequence[Tensor]) -> tuple[Errors, Err
     """
     layer, graphs = branch.layer, range(len(signals))
     large = max(map(branch.largest_band, graphs), default=0) >= _LARGE_BAND
-    projectors = [branch.projector(i) for i in graphs]
+    lenses = [branch.lens(i) for i in graphs]
     spaces = [branch.space(i) for i in graphs]
     error = invariance_error if layer.invariant else equivariance_error
     usual = _mean_relu(layer) if layer.invariant else torch.relu
@@ -83,7 +83,7 @@ def shift_errors(branch: Branch, signals: Sequence[Tensor]) -> tuple[Errors, Err
     for number in range(2 if large else _SAMPLES):
         i = number % len(signals)
         shift = sample_shift(spaces[i], seed=number)
-        own.append(error(_filter(layer, projectors[i]), signals[i], shift))
+        own.append(error(_filter(layer, lenses[i]), signals[i], shift))
         relu.append(error(usual, signals[i], shift))
     return _positive(own), _positive(relu)
 
@@ -100,9 +100,9 @@ def _finding(series: list[tuple[str, Errors]]) -> str:
     )
 
 
-def _filter(layer: SpectralLayer, projector: Any) -> Callable[[Tensor], Tensor]:
+def _filter(layer: SpectralLayer, lens: Any) -> Callable[[Tensor], Tensor]:
     def filtered(x: Tensor) -> Tensor:
-        y: Tensor = layer(x, spectrum=projector)
+        y: Tensor = layer(x, spectrum=lens)
         return y
 
     return filtered

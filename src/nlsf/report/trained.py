@@ -21,14 +21,12 @@ from nlsf.report.runs import RunRecord
 from nlsf.spectral import (
     Bands,
     IndexBands,
+    Lens,
     PolynomialBands,
-    PolynomialProjector,
-    Projector,
     Spectrum,
     batched_eigh,
     partial_eigh,
 )
-from nlsf.spectral.batch_projector import GraphPart
 from nlsf.spectral.operators.shift import ShiftOperator
 from nlsf.train.run.job import Job
 from nlsf.train.run.run import Run
@@ -52,13 +50,13 @@ class Branch:
         spectra: of the one graph; or of each predicted graph, where examples are graphs. Some
             leading eigenpairs, where the filter needs none.
         mark: tells it from another of the same kind; empty where there is none.
-        smooth: the projectors of polynomial bands, one a graph; none for others.
+        smooth: the lenses of polynomial bands, one a graph; none for others.
     """
 
     layer: SpectralLayer
     spectra: Sequence[Spectrum]
     mark: str = ""
-    smooth: Sequence[PolynomialProjector] = ()
+    smooth: Sequence[Lens] = ()
 
     @property
     def title(self) -> str:
@@ -76,18 +74,16 @@ class Branch:
         return IndexBands(min(incomplete, default=max(every)))
 
     @property
-    def parts(self) -> Sequence[PolynomialProjector] | Sequence[GraphPart]:
-        """What each graph brings to a `batch_projector`."""
+    def each(self) -> Sequence[Lens]:
+        """The lens of each graph, from which batches are put together."""
         layer = self.layer
-        return self.smooth or [
-            GraphPart.of(spectrum, layer.bands, layer.complement) for spectrum in self.spectra
-        ]
+        return self.smooth or Lens.each(self.spectra, layer.bands, complement=layer.complement)
 
-    def projector(self, number: int = 0) -> Projector | PolynomialProjector:
+    def lens(self, number: int = 0) -> Lens:
         """The layer's bands on the one graph, or on one of the predicted graphs."""
         return self.smooth[number] if self.smooth else self._exact(number)
 
-    def space(self, number: int = 0) -> Projector | Spectrum:
+    def space(self, number: int = 0) -> Lens | Spectrum:
         """What shifts are drawn from that the filter commutes with.
 
         Smooth bands keep the symmetry of the operator, not the larger one of exact bands.
@@ -99,9 +95,9 @@ class Branch:
         bands = [] if self.smooth else self._exact(number).slices
         return max((int(band.stop - band.start) for band in bands), default=0)
 
-    def _exact(self, number: int) -> Projector:
+    def _exact(self, number: int) -> Lens:
         layer = self.layer
-        return Projector(self.spectra[number], layer.bands, complement=layer.complement)
+        return Lens.of(self.spectra[number], layer.bands, complement=layer.complement)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +152,7 @@ class TrainedRun:
         branches = tuple(_branches(model, job, graphs, cache))
         if branches and job.dataset.level == "graph":
             features = [graph.x.to(job.dtype) for graph in graphs]
-            parts, layers = [b.parts for b in branches], [b.layer for b in branches]
+            parts, layers = [b.each for b in branches], [b.layer for b in branches]
             plan: Plan = SpectralBatches(features, parts, layers)
             output, seen = _apply(model, plan, torch.arange(len(rows)))
         else:
@@ -209,9 +205,9 @@ def _branches(model: nn.Module, job: Job, graphs: list[Data], cache: bool) -> li
     return branches
 
 
-def _smooth(shift: ShiftOperator, layer: SpectralLayer, cache: bool) -> PolynomialProjector:
+def _smooth(shift: ShiftOperator, layer: SpectralLayer, cache: bool) -> Lens:
     assert isinstance(layer.bands, PolynomialBands)
-    return PolynomialProjector(shift, layer.bands, complement=layer.complement, cache=cache)
+    return Lens.of(shift, layer.bands, complement=layer.complement, cache=cache)
 
 
 def _plan(model: nn.Module, job: Job, branches: Sequence[Branch], cache: bool) -> Plan:
@@ -219,7 +215,7 @@ def _plan(model: nn.Module, job: Job, branches: Sequence[Branch], cache: bool) -
     dataset = job.dataset
     if not branches:
         return plan_of(model, dataset, cache=cache, dtype=job.dtype)
-    graph = spectrum_argument([branch.projector() for branch in branches])
+    graph = spectrum_argument([branch.lens() for branch in branches])
     if dataset.signals is not None:
         return Signals(dataset.signals.to(job.dtype), graph)
     x = dataset.graphs[0].x

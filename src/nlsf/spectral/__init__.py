@@ -6,12 +6,14 @@ The way of the data, left to right, is the way through the files:
 |---|---|---|
 | graph to operator | `laplacian`, `adjacency`, `magnetic_laplacian` | `ShiftOperator` |
 | operator to eigenpairs | `partial_eigh`, `batched_eigh` | `Spectrum` |
-| eigenpairs to bands | `DyadicBands`, `IndexBands`, ... in a `Projector` | projections |
-| operator to bands | `PolynomialBands` in a `PolynomialProjector` | the same, without eigenpairs |
-| signal to invariants | `analyze` | (..., B, d) norms |
+| graph to bands | `Lens.of(operator or spectrum, bands)` | `Lens` |
+| signal to bands | `lens(x)` | `View` |
+| signal to invariants | `view.norms()` | (..., B, d) norms |
+| coefficients to signal | `view.synthesize(r)` | (..., N, d) |
 | distance of graph-signals | `spectral_distance` | (...) numbers |
-| coefficients to signal | `synthesize` | (..., N, d) |
 | symmetry | `sample_shift`, `equivariance_error` | `FunctionalShift` |
+
+Families of bands are `DyadicBands`, `IndexBands` and others; `PolynomialBands` need no eigenpairs.
 
 Shape letters: N nodes, d channels, k eigenpairs, B bands (with the complement, unless it is left
 out), ``...`` any leading dimensions: many signals on one graph.
@@ -29,9 +31,9 @@ from nlsf.spectral.bands import (
     UniformBands,
     sharp_bands,
 )
-from nlsf.spectral.batch_projector import BatchProjector
-from nlsf.spectral.decomposition import BandProjector, Decomposition
 from nlsf.spectral.eigen import Demand, Spectrum, SpectrumCache, batched_eigh, partial_eigh
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
+from nlsf.spectral.lens import Lens, View
 from nlsf.spectral.operators import (
     ShiftOperator,
     adjacency,
@@ -39,13 +41,6 @@ from nlsf.spectral.operators import (
     laplacian,
     magnetic_laplacian,
 )
-from nlsf.spectral.polynomial_batch import PolynomialBatchProjector
-from nlsf.spectral.polynomial_projector import PolynomialProjector
-from nlsf.spectral.prepared_bands import PreparedBands
-from nlsf.spectral.prepared_graphs import PreparedGraphs
-from nlsf.spectral.prepared_rows import PreparedRows
-from nlsf.spectral.projector import Projector
-from nlsf.spectral.projector_of import projector_of
 from nlsf.spectral.symmetry import (
     FunctionalShift,
     equivariance_error,
@@ -54,45 +49,35 @@ from nlsf.spectral.symmetry import (
     sample_shift,
     spectral_distance,
 )
-from nlsf.spectral.transform import analyze, synthesize
 
 __all__ = [
     "AffineGeometricBands",
     "AtomBands",
-    "BandProjector",
     "Bands",
-    "BatchProjector",
-    "Decomposition",
     "Demand",
     "DyadicBands",
     "FunctionalShift",
     "IndexBands",
     "IntervalBands",
+    "Lens",
     "PolynomialBands",
-    "PolynomialBatchProjector",
-    "PolynomialProjector",
-    "PreparedBands",
-    "PreparedGraphs",
-    "PreparedRows",
-    "Projector",
     "QuantileBands",
     "ShiftOperator",
+    "SparseSignal",
     "Spectrum",
     "SpectrumCache",
     "UniformBands",
+    "View",
     "adjacency",
     "adjacency_matrix",
-    "analyze",
     "batched_eigh",
     "equivariance_error",
     "invariance_error",
     "laplacian",
     "magnetic_laplacian",
     "partial_eigh",
-    "projector_of",
     "random_unitary",
     "sample_shift",
     "sharp_bands",
     "spectral_distance",
-    "synthesize",
 ]

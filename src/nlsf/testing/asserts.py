@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nlsf.spectral import (
     FunctionalShift,
-    Projector,
+    Lens,
     ShiftOperator,
     Spectrum,
     equivariance_error,
@@ -32,7 +32,7 @@ def tolerance(dtype: torch.dtype) -> float:
 
 def assert_shift_equivariant(
     f: Callable[[Tensor], Tensor],
-    space: Spectrum | Projector,
+    space: Spectrum | Lens,
     x: Tensor | None = None,
     *,
     samples: int = 3,
@@ -43,7 +43,7 @@ def assert_shift_equivariant(
 
     Args:
         f: from (..., N, d) to (..., N, d').
-        space: the group: a `Spectrum` for U_Delta, a `Projector` for the relaxed groups.
+        space: the group: a `Spectrum` for U_Delta, a `Lens` for the relaxed groups.
         x: the signal; by default a random one with 3 channels, in the dtype of the space.
         samples: how many shifts to try.
         tol: allowed relative error; `tolerance` of the dtype by default.
@@ -59,7 +59,7 @@ def assert_shift_equivariant(
 
 def assert_shift_invariant(
     f: Callable[[Tensor], Tensor],
-    space: Spectrum | Projector,
+    space: Spectrum | Lens,
     x: Tensor | None = None,
     *,
     samples: int = 3,
@@ -139,13 +139,13 @@ def rotate_basis(spectrum: Spectrum, *, seed: int = 0) -> Spectrum:
     return replace(spectrum, vectors=torch.cat(turned, dim=1) if turned else spectrum.vectors)
 
 
-def _signal(space: Spectrum | Projector, seed: int) -> Tensor:
-    dtype = space.vectors.dtype
+def _signal(space: Spectrum | Lens, seed: int) -> Tensor:
+    dtype = space.vectors.dtype if isinstance(space, Spectrum) else space.dtype
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(space.num_nodes, 3, dtype=dtype, generator=generator)
 
 
-def _shifts(space: Spectrum | Projector, samples: int, seed: int) -> list[FunctionalShift]:
+def _shifts(space: Spectrum | Lens, samples: int, seed: int) -> list[FunctionalShift]:
     generator = torch.Generator().manual_seed(seed)
     return [sample_shift(space, generator=generator) for _ in range(samples)]
 

@@ -8,14 +8,8 @@ from torch_geometric.data import Batch, Data
 from cases import GRAPHS
 from nlsf.errors import ModelError, SignalError
 from nlsf.nn import GraphClassifier, GraphClassifierConfig
-from nlsf.spectral import (
-    DyadicBands,
-    IndexBands,
-    PreparedGraphs,
-    Projector,
-    laplacian,
-    partial_eigh,
-)
+from nlsf.spectral import DyadicBands, IndexBands, Lens, laplacian, partial_eigh
+from nlsf.spectral.lens import FixedNorms
 from nlsf.testing import assert_shift_invariant
 from nlsf.testing.graphs import torus, weighted
 from pairs import every_pair
@@ -156,7 +150,7 @@ def test_the_fast_path_for_signals_on_one_graph(branches, score, channels):
     prepared = made.prepare(x, graph.edge_index)
     for one in prepared:
         assert one.counts.max() <= 3 * one.n_bands
-        assert len(one.band) == len(one.rows) == one.counts.sum()
+        assert len(one.place) == len(one.rows) == one.counts.sum()
     fast = made.forward_prepared(prepared)
     torch.testing.assert_close(fast, plain, atol=1e-9, rtol=1e-9)
     wanted = torch.autograd.grad(plain.sin().sum(), list(made.parameters()))
@@ -208,7 +202,7 @@ def test_graphs_prepared_in_chunks_are_the_graphs():
         batch = Batch.from_data_list(some)
         signal, x = x[: batch.num_nodes], x[batch.num_nodes :]
         parts.append(made.prepare(signal, batch.edge_index, None, batch.batch))
-    joined = [PreparedGraphs.cat(branch) for branch in zip(*parts, strict=True)]
+    joined = [FixedNorms.cat(branch) for branch in zip(*parts, strict=True)]
     assert [len(p) for p in joined] == [len(DATA)] * 2
     for a, b in zip(joined, whole, strict=True):
         torch.testing.assert_close(a.norms(), b.norms(), atol=1e-9, rtol=1e-9)
@@ -220,24 +214,22 @@ def test_signals_prepared_in_chunks_are_the_signals():
     graph = torus(5, 6)
     x = torch.randn(7, 30, 3, dtype=torch.float64)
     (whole,) = made.prepare(x, graph.edge_index)
-    joined = PreparedGraphs.cat([made.prepare(s, graph.edge_index)[0] for s in x.split(3)])
+    joined = FixedNorms.cat([made.prepare(s, graph.edge_index)[0] for s in x.split(3)])
     torch.testing.assert_close(joined.norms(), whole.norms())
     (other,) = model(branches="value").prepare(x, graph.edge_index)
     for parts in ([], [whole, other]):
         with pytest.raises(SignalError, match="equal bands"):
-            PreparedGraphs.cat(parts)
+            FixedNorms.cat(parts)
 
 
 def test_prepared_graphs_say_what_they_need():
     graph = torus(5, 6)
     bands = DyadicBands(0.5, 4, 3)
-    projector = Projector(partial_eigh(laplacian(graph)), bands)
+    lens = Lens.of(partial_eigh(laplacian(graph)), bands)
     with pytest.raises(SignalError, match=r"\(signals, nodes, channels\)"):
-        PreparedGraphs.of(torch.randn(30, 3, dtype=torch.float64), projector)
+        FixedNorms.of(torch.randn(30, 3, dtype=torch.float64), lens)
     with pytest.raises(SignalError, match="real operators"):
-        PreparedGraphs.of(
-            torch.randn(2, 30, 3, dtype=torch.float64), projector.to(dtype=torch.complex128)
-        )
+        FixedNorms.of(torch.randn(2, 30, 3, dtype=torch.float64), lens.to(dtype=torch.complex128))
 
 
 def test_the_head_is_that_of_the_paper():

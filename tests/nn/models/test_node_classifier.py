@@ -8,7 +8,7 @@ from nlsf.data import digits
 from nlsf.errors import ModelError
 from nlsf.nn import NodeClassifier, NodeClassifierConfig
 from nlsf.spectral import DyadicBands, IndexBands, UniformBands, laplacian, partial_eigh
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nlsf.testing import assert_permutation_equivariant, assert_shift_equivariant
 from nlsf.testing.graphs import star, torus, weighted
 from pairs import every_pair

@@ -170,7 +170,7 @@ def test_a_grid_is_cut_into_squares(noise):
 def test_any_graph_has_as_many_nodes_as_halving_leaves(graph, halvings):
     P = pyramid_of_coarsening(graph, levels=3, halvings=halvings)
     assert sorted(P.order.tolist()) == list(range(graph.num_nodes))
-    sizes = [projector.num_nodes for projector in P.projectors]
+    sizes = [lens.num_nodes for lens in P.lenses]
     assert sizes == [halved(graph.num_nodes, level * halvings) for level in range(3)]
 
 
@@ -187,7 +187,7 @@ def test_an_edge_of_a_coarse_graph_weighs_what_is_between_its_clusters(graph):
     degree = coarse.diagonal().clamp(min=1e-300)
     scale = torch.where(coarse.diagonal() > 0, degree.rsqrt(), 0.0)
     expected = np.sort(np.linalg.eigvalsh((scale[:, None] * coarse * scale).numpy()))
-    found = np.sort(P.projectors[1].spectrum.values.numpy())
+    found = np.sort(P.lenses[1].spectrum.values.numpy())
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 

@@ -11,12 +11,11 @@ from nlsf.spectral import (
     DyadicBands,
     IndexBands,
     IntervalBands,
+    Lens,
     PolynomialBands,
-    Projector,
     QuantileBands,
     Spectrum,
     UniformBands,
-    analyze,
     laplacian,
     partial_eigh,
 )
@@ -102,20 +101,20 @@ def test_quantiles_of_energy_share_the_energy():
     spectrum = partial_eigh(path)
     x = torch.randn(5, n, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     bands = QuantileBands(3, of="energy").fit(spectrum, x)
-    energy = analyze(x, Projector(spectrum, bands)).square().sum((0, 2))
+    energy = Lens.of(spectrum, bands)(x).norms().square().sum((0, 2))
     share = energy / energy.sum()
     assert share[-1] == 0, "nothing is left to the complement"
     torch.testing.assert_close(share[:3], torch.full((3,), 1 / 3).to(share), atol=0.05, rtol=0)
     # Fitted bands are fixed: another graph uses the same edges.
     other = partial_eigh(laplacian(GRAPHS["ring"]), bands=bands)
-    assert Projector(other, bands).n_bands == 4
+    assert Lens.of(other, bands).n_bands == 4
 
 
 def test_energy_bands_ask_for_a_signal():
     spectrum = partial_eigh(laplacian(GRAPHS["ring"]))
     bands = QuantileBands(3, of="energy")
     with pytest.raises(BandError, match="fit"):
-        Projector(spectrum, bands)
+        Lens.of(spectrum, bands)
     with pytest.raises(BandError, match="signal"):
         bands.fit(spectrum)
     with pytest.raises(SignalError, match="no energy"):
@@ -140,7 +139,7 @@ def test_the_base_of_atoms_is_fitted():
     base = QuantileBands(3, of="energy")
     bands = AtomBands(base, atoms=1, share=0.3).fit(spectrum, x)
     assert bands == AtomBands(base.fit(spectrum, x), atoms=1, share=0.3)
-    assert Projector(spectrum, bands).dimension[3] == 7
+    assert Lens.of(spectrum, bands).dimension[3] == 7
     with pytest.raises(BandError, match="signal"):
         AtomBands(base).fit(spectrum)
 
@@ -152,11 +151,11 @@ def test_a_graph_without_atoms_has_empty_atom_bands():
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("name", BANDS)
-def test_demand_is_what_the_projector_needs(operator, name):
+def test_demand_is_what_the_lens_needs(operator, name):
     shift = OPERATORS[operator](GRAPHS["weighted"])
     spectrum = partial_eigh(shift, bands=BANDS[name])
     BANDS[name].demand().check(spectrum)
-    Projector(spectrum, BANDS[name])
+    Lens.of(spectrum, BANDS[name])
 
 
 @pytest.mark.parametrize("name", [b for b in BANDS if b != "index, J > N"])
@@ -167,7 +166,7 @@ def test_too_few_eigenpairs_are_refused_with_advice(name):
     else:
         bands = BANDS[name]
     with pytest.raises(BandError, match=r"1 of 8 eigenpairs.*partial_eigh"):
-        Projector(spectrum, bands)
+        Lens.of(spectrum, bands)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from nlsf.errors import BandError
 from nlsf.spectral import (
     DyadicBands,
     IndexBands,
+    Lens,
     PolynomialBands,
-    PolynomialProjector,
     UniformBands,
     laplacian,
     sharp_bands,
@@ -25,11 +25,11 @@ def shift_of(graph, normalization="sym"):
 def test_leakage_is_what_the_bands_share(name, normalization):
     shift = shift_of(GRAPHS[name], normalization)
     for base in (DyadicBands(r=0.5, S=3), UniformBands(S=4)):
-        projector = PolynomialProjector(shift, PolynomialBands(base, order=7))
-        every = torch.stack(list(projector.projections(torch.eye(shift.num_nodes).double())))
+        lens = Lens.of(shift, PolynomialBands(base, order=7))
+        every = torch.stack(list(lens(torch.eye(shift.num_nodes).double()).parts()))
         rest = torch.eye(shift.num_nodes) - every
         shared = (every @ rest).diagonal(dim1=-2, dim2=-1).sum(-1) / shift.num_nodes
-        torch.testing.assert_close(projector.leakage, shared)
+        torch.testing.assert_close(lens.leakage, shared)
 
 
 @pytest.mark.parametrize("leakage", [0.5, 0.2, 0.05])
@@ -40,7 +40,7 @@ def test_the_order_is_the_lowest_that_is_enough(base, leakage):
     assert found.base == base
 
     def total(order):
-        return float(PolynomialProjector(shift, PolynomialBands(base, order)).leakage.sum())
+        return float(Lens.of(shift, PolynomialBands(base, order)).leakage.sum())
 
     assert total(found.order) <= leakage
     assert found.order == 1 or total(found.order - 1) > leakage

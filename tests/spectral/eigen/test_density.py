@@ -3,9 +3,10 @@ import pytest
 import torch
 
 from cases import GRAPHS, OPERATORS
-from nlsf.spectral import chebyshev, laplacian
-from nlsf.spectral.chebyshev import ScaledOperator, chebyshev_traces
+from nlsf.spectral import laplacian
 from nlsf.spectral.eigen.density import STEPS, SpectralMeasure
+from nlsf.spectral.kernels import chebyshev
+from nlsf.spectral.kernels.chebyshev import ScaledOperator, chebyshev_traces
 from nlsf.testing.graphs import torus
 
 

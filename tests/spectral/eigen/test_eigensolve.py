@@ -11,7 +11,7 @@ from nlsf.spectral import (
     DyadicBands,
     IndexBands,
     IntervalBands,
-    Projector,
+    Lens,
     ShiftOperator,
     UniformBands,
     adjacency,
@@ -139,10 +139,10 @@ def test_bands_get_what_they_need_from_both_routes(bands, operator):
     assert_same(iterative, dense)
     assert iterative.lam_max == pytest.approx(dense.lam_max)
     x = torch.randn(400, 2, dtype=dense.vectors.dtype)
-    complete_ = Projector(partial_eigh(shift), bands)
+    complete_ = Lens.of(partial_eigh(shift), bands)
     for a, b, c in zip(
-        *(Projector(s, bands).projections(x) for s in (dense, iterative)),
-        complete_.projections(x),
+        *(Lens.of(s, bands)(x).parts() for s in (dense, iterative)),
+        complete_(x).parts(),
         strict=True,
     ):
         torch.testing.assert_close(a, b, atol=1e-7, rtol=0)
@@ -177,7 +177,7 @@ def test_a_band_below_the_spectrum_is_empty():
     assert spectrum.num_pairs == 0
     x = torch.randn(4, 2, dtype=torch.float64)
     for part, expected in zip(
-        Projector(spectrum, IntervalBands([(0.0, 1.0)])).projections(x), (0 * x, x), strict=True
+        Lens.of(spectrum, IntervalBands([(0.0, 1.0)]))(x).parts(), (0 * x, x), strict=True
     ):
         torch.testing.assert_close(part, expected)
 

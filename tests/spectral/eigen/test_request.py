@@ -7,8 +7,8 @@ from scipy import sparse
 
 from nlsf.errors import MemoryBudgetError
 from nlsf.spectral import (
+    Lens,
     PolynomialBands,
-    PolynomialProjector,
     ShiftOperator,
     UniformBands,
     adjacency,
@@ -120,11 +120,11 @@ def test_operators_with_one_eigenvalue(n):
     for shift, c in multiples_of_the_identity(n):
         sign = 1 if shift.order == "ascending" else -1
         assert frequency_range(shift)[1] == pytest.approx(sign * c, abs=1e-12)
-        P = PolynomialProjector(shift, PolynomialBands(UniformBands(S=4), order=6))
+        P = Lens.of(shift, PolynomialBands(UniformBands(S=4), order=6))
         x = torch.randn(n, 2, dtype=P.dtype)
-        torch.testing.assert_close(sum(P.projections(x)), x)
+        torch.testing.assert_close(sum(P(x).parts()), x)
         if c <= 0:
-            torch.testing.assert_close(P.project(x, 0), x)
+            torch.testing.assert_close(P(x).part(0), x)
 
 
 def test_what_fits_passes_and_what_does_not_says_how_much():

@@ -1,14 +1,13 @@
 import pytest
 import torch
 
-from cases import BANDS, GRAPHS, OPERATORS, projector, signal
+from cases import BANDS, GRAPHS, OPERATORS, lens, signal
 from nlsf.errors import BandError, NotSymmetricError, SignalError
 from nlsf.spectral import (
     FunctionalShift,
     IndexBands,
+    Lens,
     PolynomialBands,
-    PolynomialProjector,
-    Projector,
     UniformBands,
     equivariance_error,
     invariance_error,
@@ -35,23 +34,23 @@ def test_a_shift_of_the_spectrum_commutes_with_the_operator(operator, graph):
 @pytest.mark.parametrize("bands", BANDS)
 @pytest.mark.parametrize("operator", ["L", "magnetic N"])
 def test_a_relaxed_shift_commutes_with_the_bands_and_not_with_the_operator(bands, operator):
-    P = projector(operator, bands, "float64", "tree")
+    P = lens(operator, bands, "float64", "tree")
     U = sample_shift(P, seed=1).matrix()
     eye = torch.eye(P.num_nodes, dtype=P.dtype)
     torch.testing.assert_close(U.mH @ U, eye, atol=1e-12, rtol=0)
-    for part in P.projections(eye):
+    for part in P(eye).parts():
         torch.testing.assert_close(U @ part, part @ U, atol=1e-9, rtol=0)
 
 
 def test_leading_shifts_also_turn_what_lies_beyond():
     shift = laplacian(GRAPHS["tree"])
-    P = Projector(partial_eigh(shift, bands=IndexBands(2)), IndexBands(2))
+    P = Lens.of(partial_eigh(shift, bands=IndexBands(2)), IndexBands(2))
     U, delta = sample_shift(P).matrix(), shift.to_dense()
     assert (U @ delta - delta @ U).abs().max() > 1e-2
 
 
 def test_inverse_undoes():
-    P = projector("magnetic L", "dyadic, K < S", "float64", "tree")
+    P = lens("magnetic L", "dyadic, K < S", "float64", "tree")
     U, x = sample_shift(P, seed=5), signal(P, leading=(2,))
     torch.testing.assert_close(U.inverse(U(x)), x)
     torch.testing.assert_close(U(U.inverse(x)), x)
@@ -75,13 +74,13 @@ def test_the_tolerance_is_kept(tol):
 
 def test_shifts_of_polynomial_bands_come_from_the_spectrum():
     shift, bands = laplacian(GRAPHS["torus"]), PolynomialBands(UniformBands(S=3), order=6)
-    P = PolynomialProjector(shift, bands)
+    P = Lens.of(shift, bands)
     with pytest.raises(BandError, match="pass the Spectrum"):
         sample_shift(P)
     x = signal(P)
     for part in range(P.n_bands):
         U = sample_shift(partial_eigh(shift), seed=part)
-        assert equivariance_error(lambda x, j=part: P.project(x, j), x, U) < 1e-10
+        assert equivariance_error(lambda x, j=part: P(x).part(j), x, U) < 1e-10
 
 
 def test_random_unitary_is_haar():

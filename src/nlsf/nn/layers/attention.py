@@ -16,14 +16,13 @@ from nlsf.nn.layers.pooling import PoolingNLSF
 from nlsf.nn.layers.spectra import SpectrumArgument
 from nlsf.nn.layers.spectral_layer import (
     SpectralLayer,
-    graph_of_nodes,
     spectral_branches,
 )
 from nlsf.nn.networks import GroupedMLP
-from nlsf.spectral import Decomposition
-from nlsf.spectral.norms import relative
+from nlsf.spectral import View
+from nlsf.spectral.kernels.norms import relative
+from nlsf.spectral.kernels.transforms import is_vmapped
 from nlsf.spectral.notebook import panel
-from nlsf.spectral.vmapped import is_vmapped
 
 Branch: TypeAlias = NodeNLSF | GraphNLSF | PoolingNLSF
 Score: TypeAlias = Literal["scalar", "spectral"]
@@ -108,17 +107,17 @@ class LaplacianAttention(nn.Module):
             batch: (N,), the graph of each node.
             spectrum: instead of ``edge_index``: a pair, one spectrum (or list of them) a branch.
         """
-        parts = []
+        views = []
         for branch, given in zip((self.first, self.second), pair_of(spectrum), strict=True):
-            parts.append(branch.decompose(x, edge_index, edge_weight, batch, spectrum=given))
-        return self.respond(parts)
+            views.append(branch.view(x, edge_index, edge_weight, batch, spectrum=given))
+        return self.respond(views)
 
-    def respond(self, parts: Sequence[Decomposition]) -> Tensor:
-        """The same for a signal that each branch has decomposed already."""
-        first, second = parts
+    def respond(self, views: Sequence[Any]) -> Tensor:
+        """The same for views that are there already, one a branch."""
+        first, second = views
         norms = []
         if self.score == "spectral":
-            norms = [self.first.analyze(first), self.second.analyze(second)]
+            norms = [self.first.norms(first), self.second.norms(second)]
         weights = self.weights(norms)
         if isinstance(self.first, NodeNLSF):
             weights = _per_node(weights, first)
@@ -182,9 +181,9 @@ def _bands(branch: Branch) -> int:
     return branch.node.n_bands if isinstance(branch, PoolingNLSF) else branch.n_bands
 
 
-def _per_node(weights: Tensor, parts: Decomposition) -> Tensor:
+def _per_node(weights: Tensor, view: View) -> Tensor:
     """Weights of graphs (G, 2) as weights of nodes (N, 2); of signals (..., 2) as (..., 1, 2)."""
-    index = graph_of_nodes(parts.projector)
+    index = view.graph_of_nodes
     if index is not None and weights.ndim == 2:
         return weights[index]
     return weights.unsqueeze(-2) if weights.ndim > 1 else weights

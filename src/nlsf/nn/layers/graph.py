@@ -11,10 +11,10 @@ from nlsf.nn.layers.notebook import filter_html
 from nlsf.nn.layers.spectra import SpectrumArgument
 from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.networks import GroupedMLP
-from nlsf.spectral import Bands, BatchProjector, Decomposition, Projector
+from nlsf.spectral import Bands, View
+from nlsf.spectral.lens import FixedNorms
 from nlsf.spectral.notebook import bars
 from nlsf.spectral.operators.shift import Normalization
-from nlsf.spectral.prepared_graphs import PreparedGraphs, RowBatch
 
 
 class GraphNLSF(SpectralLayer):
@@ -102,16 +102,16 @@ class GraphNLSF(SpectralLayer):
         spectrum: SpectrumArgument = None,
     ) -> Tensor:
         """The outputs of every graph; arguments as in `NodeNLSF.forward`."""
-        return self.respond(self.decompose(x, edge_index, edge_weight, batch, spectrum=spectrum))
+        return self.respond(self.view(x, edge_index, edge_weight, batch, spectrum=spectrum))
 
     def mapped(self, x: Tensor) -> Tensor:
         """The signal after the linear map."""
         y: Tensor = self.lin(x)
         return y
 
-    def respond(self, parts: Decomposition) -> Tensor:
-        """The same for a signal that is decomposed already."""
-        return self.respond_norms(self.analyze(parts))
+    def respond(self, view: View | FixedNorms) -> Tensor:
+        """The same for a view that is there already, of the mapped signal."""
+        return self.respond_norms(self.norms(view))
 
     def respond_norms(self, norms: Tensor) -> Tensor:
         """The network on norms (..., B, d) that are there already."""
@@ -121,7 +121,7 @@ class GraphNLSF(SpectralLayer):
         flat: Tensor = self.network(self.standard(features.flatten(0, -2)))
         return flat.reshape(*features.shape[:-1], self.out_channels)
 
-    def prepare(self, x: Tensor, *graph: Any, spectrum: SpectrumArgument = None) -> PreparedGraphs:
+    def prepare(self, x: Tensor, *graph: Any, spectrum: SpectrumArgument = None) -> FixedNorms:
         """The fast path: many graphs, or many signals on one; arguments as in ``forward``.
 
         Raises:
@@ -133,20 +133,17 @@ class GraphNLSF(SpectralLayer):
                 "The fast path of the graph level needs norm=2 and normalize=False, not "
                 f"norm={self.norm!r} and normalize={self.normalize!r}: call the layer itself."
             )
-        projector = self.projector(x, *graph, spectrum=spectrum)
-        if isinstance(projector, BatchProjector) or (
-            isinstance(projector, Projector) and x.ndim == 3
-        ):
-            return PreparedGraphs.of(x, projector)
-        raise ModelError(
-            "The fast path of the graph level is for many graphs: pass batch; or for signals "
-            "(S, N, channels) on one graph."
-        )
+        lens = self.lens(x, *graph, spectrum=spectrum)
+        if lens.nodes is None and x.ndim != 3:
+            raise ModelError(
+                "The fast path of the graph level is for many graphs: pass batch; or for signals "
+                "(S, N, channels) on one graph."
+            )
+        return FixedNorms.of(x, lens)
 
-    def respond_prepared(self, prepared: PreparedGraphs | RowBatch) -> tuple[Tensor, Tensor]:
-        """The norms and the outputs (G, out_channels) of prepared graphs or signals."""
-        norms = prepared.norms(self.lin.weight.T if isinstance(self.lin, nn.Linear) else None)
-        return norms, self.respond_norms(norms)
+    def of_prepared(self, prepared: FixedNorms) -> FixedNorms:
+        """The view that `respond` takes, of what `prepare` gave."""
+        return prepared.map(self.lin.weight.T if isinstance(self.lin, nn.Linear) else None)
 
     def __repr__(self) -> str:
         return (

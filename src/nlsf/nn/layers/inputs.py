@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import GraphError, SignalError
+from nlsf.spectral.kernels.transforms import is_vmapped
 from nlsf.spectral.operators.graph_input import TensorMemo, edge_list
-from nlsf.spectral.vmapped import is_vmapped
 
 _checked = TensorMemo()
 

@@ -9,13 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
-from nlsf.nn.layers.spectra import ManyGraphs, SpectrumArgument
+from nlsf.nn.layers.spectra import SpectrumArgument
 from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.responses.psi import ResponseName, Start, StartName, make_response
-from nlsf.spectral import Bands, Decomposition, Projector
-from nlsf.spectral.column_decomposition import ColumnDecomposition
-from nlsf.spectral.thin import thin_product
-from nlsf.spectral.transform import band_scale
+from nlsf.spectral import Bands
+from nlsf.spectral.lens.view import band_scale
 
 
 class MixingNLSF(SpectralLayer):
@@ -96,24 +94,17 @@ class MixingNLSF(SpectralLayer):
         spectrum: SpectrumArgument = None,
     ) -> Tensor:
         """The filtered signal; arguments as in `NodeNLSF.forward`."""
-        parts = self.decompose(x, edge_index, edge_weight, None, spectrum=spectrum)
-        if isinstance(parts.projector, ManyGraphs):
+        view = self.view(x, edge_index, edge_weight, None, spectrum=spectrum)
+        if view.graph_of_nodes is not None:
             raise ModelError(
                 "A MixingNLSF is for one graph, with one signal or many (..., N, channels): for a "
                 "batch of graphs use NodeNLSF."
             )
-        norms, frequencies = self.analyze(parts), parts.projector.frequencies
+        norms, frequencies = self.norms(view), view.frequencies
         gains = self.response(norms, self.start.gains(frequencies))
         gains = gains * band_scale(norms, self.a, self.eps)
-        maps = self.maps(frequencies).to(parts.signal.dtype)
-        # With few channels it is cheaper to synthesise what goes into the maps than what comes out.
-        if not isinstance(parts, ColumnDecomposition):
-            return parts.mixed(gains.unsqueeze(-1) * maps)
-        if self.n_bands * self.in_channels <= self.out_channels:
-            maps = gains.unsqueeze(-1) * maps
-            y: Tensor = _projections(parts).mT @ maps.flatten(-3, -2)
-            return y
-        return _mixed(parts, gains, maps)
+        maps = self.maps(frequencies).to(view.signal.dtype)
+        return view.gained_and_mixed(gains, maps)
 
     def maps(self, frequencies: Tensor) -> Tensor:
         """The maps (B, d, d') of bands with these mean frequencies (B,)."""
@@ -127,41 +118,3 @@ class MixingNLSF(SpectralLayer):
             f"{type(self).__name__}({self.in_channels}, {self.out_channels}, bands={self.bands}, "
             f"response={self.response.name!r}, degree={self.degree})"
         )
-
-
-def _mixed(parts: ColumnDecomposition, gains: Tensor, maps: Tensor) -> Tensor:
-    """The sum over bands of P_j X, times gains (..., B, d), times maps (B, d, d')."""
-    projector = _single(parts)
-    gained = parts.coefficients * projector.spread(gains)
-    sizes = [columns.stop - columns.start for columns in projector.slices]
-    # Split and unbound, all bands have one gradient; slices would each fill one of full size.
-    bands = zip(gained.split(sizes, dim=-2), maps.unbind(), strict=True)
-    mixed = torch.cat([_times(band, one) for band, one in bands], dim=-2)
-    if projector.rest is None:
-        return thin_product(projector.vectors, mixed)
-    gain, rest = gains[..., projector.rest, None, :], maps[projector.rest]
-    # The implicit band is X minus the columns.
-    mixed = mixed - _times(parts.coefficients * gain, rest)
-    return thin_product(projector.vectors, mixed) + _times(parts.signal * gain, rest)
-
-
-def _times(x: Tensor, matrix: Tensor) -> Tensor:
-    """The product of signals (..., n, d) with one matrix, as one product of matrices."""
-    return (x.reshape(-1, x.shape[-1]) @ matrix).reshape(*x.shape[:-1], matrix.shape[-1])
-
-
-def _single(parts: Decomposition) -> Projector:
-    assert isinstance(parts.projector, Projector)  # ``forward`` refused several graphs
-    return parts.projector
-
-
-def _projections(parts: ColumnDecomposition) -> Tensor:
-    """The projections on all bands, side by side: (..., B d, N)."""
-    projector, found = _single(parts), []
-    for j, columns in enumerate(projector.slices):
-        if j == projector.rest:
-            found.append(parts.remainder.mT)
-        else:
-            # This way around it is one product for all signals.
-            found.append(parts.coefficients[..., columns, :].mT @ projector.vectors[:, columns].mT)
-    return torch.cat(found, dim=-2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from nlsf.nn.layers.notebook import filter_html, response_drawing
@@ -12,11 +11,8 @@ from nlsf.nn.layers.spectra import SpectrumArgument
 from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.networks import FeatureLinear
 from nlsf.nn.responses.psi import ResponseName, Start, StartName, make_response
-from nlsf.spectral import BandProjector, Bands, Decomposition, synthesize
+from nlsf.spectral import Bands, View
 from nlsf.spectral.operators.shift import Normalization
-from nlsf.spectral.prepared_nodes import NodeBatch
-from nlsf.spectral.segment_filter import segment_filter
-from nlsf.spectral.transform import band_scale
 
 
 class NodeNLSF(SpectralLayer):
@@ -121,48 +117,35 @@ class NodeNLSF(SpectralLayer):
             edge_index: (2, E), undirected; its spectrum is computed once and remembered.
             edge_weight: (E,).
             batch: (N,), the graph of each node, ascending.
-            spectrum: instead of ``edge_index``: a `Spectrum`, one a graph, or a projector.
+            spectrum: instead of ``edge_index``: a `Spectrum`, one a graph, or a `Lens`.
         """
-        return self.respond(self.decompose(x, edge_index, edge_weight, batch, spectrum=spectrum))
+        return self.respond(self.view(x, edge_index, edge_weight, batch, spectrum=spectrum))
 
-    def respond(self, parts: Decomposition) -> Tensor:
-        """The same for a signal that is decomposed already."""
-        norms, r = self._coefficients(parts)
+    def respond(self, view: View) -> Tensor:
+        """The same for a view that is there already."""
+        norms, r = self._coefficients(view)
         if self.response.form == "full":
             # [Q_1, ..., Q_B] (R W): the product of R and W is small, and then d' channels are
             # synthesised in place of B d'.
-            return self._synthesis(self.lin(r), norms, parts)
+            return self._synthesis(self.lin(r), norms, view)
         weight = self.lin.weight.mT if isinstance(self.lin, nn.Linear) else None
-        return self._synthesis(r, norms, parts, weight)
+        return self._synthesis(r, norms, view, weight)
 
-    def respond_nodes(self, batch: NodeBatch) -> Tensor:
-        """The same for the nodes (n, out_channels) of prepared graphs; diagonal form only."""
-        r = self.response(batch.norms, self.start.gains(batch.frequencies))
-        gain = r * band_scale(batch.norms, self.a, self.eps)
-        # Nodes that pad belong to one graph more, whose gains are 0.
-        gain = torch.cat([gain, torch.zeros_like(gain[:1])])
-        mapped: Tensor = self.lin(segment_filter(batch.projections, gain, batch.graph))
-        return mapped
-
-    def filter(self, parts: Decomposition) -> Tensor:
+    def filter(self, view: View) -> Tensor:
         """Analysis, response and synthesis, without the linear map at the end."""
-        norms, r = self._coefficients(parts)
-        return self._synthesis(r, norms, parts)
+        norms, r = self._coefficients(view)
+        return self._synthesis(r, norms, view)
 
-    def _coefficients(self, parts: Decomposition) -> tuple[Tensor, Tensor]:
+    def _coefficients(self, view: View) -> tuple[Tensor, Tensor]:
         """The norms, and what the response makes of them."""
-        norms = self.analyze(parts)
-        return norms, self.response(norms, self.gains(parts.projector))
+        norms = self.norms(view)
+        return norms, self.response(norms, self.start.gains(view.frequencies))
 
     def _synthesis(
-        self, r: Tensor, norms: Tensor, parts: Decomposition, weight: Tensor | None = None
+        self, r: Tensor, norms: Tensor, view: View, weight: Tensor | None = None
     ) -> Tensor:
         form, a, eps = self.response.form, self.a, self.eps
-        return synthesize(r, parts, form=form, a=a, eps=eps, norms=norms, weight=weight)
-
-    def gains(self, projector: BandProjector) -> Tensor:
-        """The gain (..., B) of each band at the start."""
-        return self.start.gains(projector.frequencies)
+        return view.synthesize(r, form=form, a=a, eps=eps, norms=norms, weight=weight)
 
     def __repr__(self) -> str:
         return (

@@ -14,15 +14,15 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.batch_norm import NodeBatchNorm
 from nlsf.nn.layers.node import NodeNLSF
-from nlsf.nn.layers.spectra import ManyGraphs, SpectrumArgument
-from nlsf.nn.layers.spectral_layer import graph_of_nodes, require_real
+from nlsf.nn.layers.spectra import SpectrumArgument
+from nlsf.nn.layers.spectral_layer import require_real
 from nlsf.nn.networks import GroupedMLP, activation_of
-from nlsf.spectral import Bands, Decomposition
-from nlsf.spectral.norms import energy, power
+from nlsf.spectral import Bands, View
+from nlsf.spectral.kernels.norms import energy, power
+from nlsf.spectral.kernels.segments import segment_sum
+from nlsf.spectral.kernels.transforms import is_vmapped
+from nlsf.spectral.lens import FixedNodes
 from nlsf.spectral.operators.shift import Normalization
-from nlsf.spectral.prepared_nodes import NodeBatch, PreparedNodes
-from nlsf.spectral.segment_sum import segment_sum
-from nlsf.spectral.vmapped import is_vmapped
 
 ReadoutName: TypeAlias = Literal["mean", "sum", "max", "lp", "rms"]
 
@@ -176,13 +176,13 @@ class PoolingNLSF(nn.Module):
             if part is not None:
                 part.reset_parameters()
 
-    def decompose(self, *arguments: Any, spectrum: SpectrumArgument = None) -> Decomposition:
+    def view(self, *arguments: Any, spectrum: SpectrumArgument = None) -> View:
         """The signal seen through the filter's bands."""
-        return self.node.decompose(*arguments, spectrum=spectrum)
+        return self.node.view(*arguments, spectrum=spectrum)
 
-    def analyze(self, parts: Decomposition) -> Tensor:
+    def norms(self, view: View) -> Tensor:
         """The invariant norms that the filter's response sees."""
-        return self.node.analyze(parts)
+        return self.node.norms(view)
 
     def forward(
         self,
@@ -194,34 +194,35 @@ class PoolingNLSF(nn.Module):
         spectrum: SpectrumArgument = None,
     ) -> Tensor:
         """The outputs of every graph; arguments as in `NodeNLSF.forward`."""
-        return self.respond(self.decompose(x, edge_index, edge_weight, batch, spectrum=spectrum))
+        return self.respond(self.view(x, edge_index, edge_weight, batch, spectrum=spectrum))
 
-    def respond(self, parts: Decomposition) -> Tensor:
-        """The same for a signal that is decomposed already."""
-        y = self._activated(self.node.respond(parts))
-        projector = parts.projector
-        graphs = projector.num_graphs if isinstance(projector, ManyGraphs) else 1
-        return self._last(self.readout(y, graph_of_nodes(projector), graphs))
+    def respond(self, view: View) -> Tensor:
+        """The same for a view that is there already."""
+        graph, graphs = view.graph_of_nodes, view.num_graphs
+        y = self.node.respond(view)
+        if graph is None:
+            return self._last(self.readout(self._activated(y)))
+        # Nodes that pad, inside of a vmap only, belong to one graph more.
+        padded = is_vmapped(y)
+        y = self._activated(y, graph < graphs if padded else None)
+        return self._last(self.readout(y, graph, graphs + padded)[:graphs])
 
-    def prepare(self, x: Tensor, *graph: Any, spectrum: SpectrumArgument = None) -> PreparedNodes:
+    def prepare(self, x: Tensor, *graph: Any, spectrum: SpectrumArgument = None) -> FixedNodes:
         """The fast path: the nodes of many graphs, projected; arguments as in ``forward``."""
-        projector = self.node.projector(x, *graph, spectrum=spectrum)
-        if not isinstance(projector, ManyGraphs):
+        lens = self.node.lens(x, *graph, spectrum=spectrum)
+        if lens.nodes is None:
             raise ModelError("The fast path of the pooling level is for many graphs: pass batch.")
-        return PreparedNodes.of(x, projector, self.node.norm, self.node.normalize)
+        return lens.fix_nodes(x, self.node.norm, self.node.normalize)
 
-    def respond_prepared(self, batch: NodeBatch) -> tuple[Tensor, Tensor]:
-        """The norms and the outputs (R, out_channels) of prepared graphs."""
-        graphs = batch.norms.shape[0]
-        y = self._activated(self.node.respond_nodes(batch), batch.graph < graphs)
-        return batch.norms, self._last(self.readout(y, batch.graph, graphs + 1)[:graphs])
+    def of_prepared(self, prepared: FixedNodes) -> FixedNodes:
+        """The view that `respond` takes, of what `prepare` gave."""
+        return prepared
 
     def _activated(self, y: Tensor, inside: Tensor | None = None) -> Tensor:
-        """The nodes after the activation; there is padding among them inside of a vmap only."""
+        """The nodes after the activation; ``inside`` says which of them are no padding."""
         y = require_real(y)
         if self.node_norm is not None:
-            padded = inside if is_vmapped(y) else None
-            y = self.node_norm(y.flatten(0, -2), padded).reshape(y.shape)
+            y = self.node_norm(y.flatten(0, -2), inside).reshape(y.shape)
         activated: Tensor = self.activation(y)
         return activated
 

@@ -1,12 +1,10 @@
-"""The spectra that a layer needs, computed once for a graph and remembered."""
+"""The lens that a layer needs, made once for a graph and remembered."""
 
 from __future__ import annotations
 
 import hashlib
-import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
@@ -15,11 +13,8 @@ from nlsf.errors import ModelError, NotSymmetricError
 from nlsf.nn.layers.inputs import check_batch, check_graph
 from nlsf.spectral import (
     Bands,
-    BatchProjector,
+    Lens,
     PolynomialBands,
-    PolynomialBatchProjector,
-    PolynomialProjector,
-    Projector,
     Spectrum,
     batched_eigh,
     laplacian,
@@ -27,72 +22,33 @@ from nlsf.spectral import (
 )
 from nlsf.spectral.operators.graph_input import TensorMemo, split_batch
 from nlsf.spectral.operators.shift import Normalization, ShiftOperator
-from nlsf.store.memory import forget_all
+from nlsf.store.memory import Memory, forget_all
 
-ManyGraphs: TypeAlias = BatchProjector | PolynomialBatchProjector
-"""The projector of a batch of graphs."""
+SpectrumArgument: TypeAlias = Spectrum | Sequence[Spectrum] | Lens | None
+"""A spectrum, one a graph, or a lens that is already there."""
 
-AnyProjector: TypeAlias = Projector | PolynomialProjector | ManyGraphs
-"""The projector of a layer's call."""
+_Result = TypeVar("_Result")
 
-SpectrumArgument: TypeAlias = Spectrum | Sequence[Spectrum] | AnyProjector | None
-"""A spectrum, one a graph, or a projector that is already there."""
-
-
-class Memo:
-    """The most recent results, by key; the oldest is forgotten first.
-
-    Attributes:
-        every: all memos that there are.
-    """
-
-    every: ClassVar[weakref.WeakSet[Memo]] = weakref.WeakSet()
-
-    def __init__(self, size: int) -> None:
-        self.every.add(self)
-        self.size = size
-        self.entries: OrderedDict[Hashable, Any] = OrderedDict()
-
-    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        """What is remembered under the key, computed if it is not."""
-        if key in self.entries:
-            self.entries.move_to_end(key)
-        else:
-            # Tensors born in inference mode would be of no use to a training step later.
-            with torch.inference_mode(False):
-                self.entries[key] = compute()
-            while len(self.entries) > self.size:
-                self.entries.popitem(last=False)
-        return self.entries[key]
-
-    def clear(self) -> None:
-        """Forgets everything."""
-        self.entries.clear()
-
-
-_spectra = Memo(64)
-_projectors = Memo(16)
+_spectra, _lenses = Memory(), Memory()
 _digests = TensorMemo()
 
 
 def forget_spectra() -> None:
     """Frees all spectra, and whatever else layers and models remember of graphs."""
-    for memo in Memo.every:
-        memo.clear()
     forget_all()
 
 
-def projector_for(x: Tensor, bands: Bands, complement: bool, **graph: Any) -> AnyProjector:
-    """The projector of a layer's call; the arguments are those of `_projector_for`."""
+def lens_for(x: Tensor, bands: Bands, complement: bool, **graph: Any) -> Lens:
+    """The lens of a layer's call; the arguments are those of `_lens_for`."""
     # A compiler cannot trace an eigensolver, and need not: it runs once. As a decorator this would
     # import the compiler, which costs as much as PyTorch without it.
     if torch.compiler.is_compiling():
-        found: AnyProjector = torch.compiler.disable(_projector_for)(x, bands, complement, **graph)
+        found: Lens = torch.compiler.disable(_lens_for)(x, bands, complement, **graph)
         return found
-    return _projector_for(x, bands, complement, **graph)
+    return _lens_for(x, bands, complement, **graph)
 
 
-def _projector_for(
+def _lens_for(
     x: Tensor,
     bands: Bands,
     complement: bool,
@@ -103,14 +59,14 @@ def _projector_for(
     batch: Tensor | None = None,
     normalization: Normalization = "sym",
     self_loops: bool = False,
-) -> AnyProjector:
-    """The projector of a layer's call, in the dtype and on the device of the signal.
+) -> Lens:
+    """The lens of a layer's call, in the dtype and on the device of the signal.
 
     Args:
         x: the signal, (N, d), or (..., N, d) on a single graph.
         bands: the layer's bands.
         complement: whether the complement is one of them.
-        spectrum: a spectrum, one a graph, or a projector; or
+        spectrum: a spectrum, one a graph, or a lens; or
         edge_index: the graph (2, E), with
         edge_weight: its weights (E,), and
         batch: the graph of each node (N,), for several graphs.
@@ -120,81 +76,30 @@ def _projector_for(
     check_batch(x, batch)
     if edge_index is not None:
         edge_index, edge_weight = check_graph(x, edge_index, edge_weight)
-    if batch is not None and isinstance(spectrum, Spectrum | Projector | PolynomialProjector):
-        raise ModelError("spectrum is that of one graph: pass one a graph, or leave out batch.")
-    if isinstance(spectrum, AnyProjector):
+    if isinstance(spectrum, Spectrum | Lens):
+        one = isinstance(spectrum, Spectrum) or spectrum.nodes is None
+        if batch is not None and one:
+            raise ModelError("spectrum is that of one graph: pass one a graph, or leave out batch.")
+    if isinstance(spectrum, Lens):
         if spectrum.bands != bands or spectrum.complement != complement:
             raise ModelError(
-                f"The projector has {spectrum.bands} (complement={spectrum.complement}), the layer "
+                f"The lens has {spectrum.bands} (complement={spectrum.complement}), the layer "
                 f"{bands} (complement={complement})."
             )
         return spectrum
-    if spectrum is None and edge_index is None:
-        raise ModelError("A layer needs a graph: pass edge_index, or spectrum=.")
-    if isinstance(bands, PolynomialBands):
-        if spectrum is not None or edge_index is None:
+    real = x.real.dtype if x.is_complex() else x.dtype
+    options: dict[str, Any] = {"complement": complement, "dtype": real, "device": x.device}
+    polynomial = isinstance(bands, PolynomialBands)
+    if spectrum is not None:
+        if polynomial:
             raise ModelError(
-                "Polynomial bands read the graph, not eigenvectors: pass edge_index, or a "
-                "PolynomialProjector (PolynomialBatchProjector for many graphs) as spectrum=."
+                "Polynomial bands read the graph, not eigenvectors: pass edge_index, or "
+                "spectrum=Lens.of(shift, bands), with a list of operators for many graphs."
             )
-        graph = (edge_index, edge_weight, batch, normalization, self_loops)
-        return _polynomial(x, bands, complement, *graph)
-    if spectrum is None:
-        assert edge_index is not None
-        spectrum = _spectrum(x, bands, edge_index, edge_weight, batch, normalization, self_loops)
-    many = not isinstance(spectrum, Spectrum)
-    items = tuple(spectrum) if not isinstance(spectrum, Spectrum) else (spectrum,)
-    real = x.real.dtype if x.is_complex() else x.dtype
-    # The entry holds the spectra, so that their ids cannot be given to others while it lives.
-    key = (*map(id, items), many, bands, complement, real, x.device)
-
-    def build() -> tuple[Any, Projector | BatchProjector]:
-        moved = [s.to(dtype=real, device=x.device) for s in items]
-        if many:
-            return items, BatchProjector(moved, bands, complement=complement, dtype=real)
-        return items, Projector(moved[0], bands, complement=complement)
-
-    projector: Projector | BatchProjector = _projectors.get(key, build)[1]
-    return projector
-
-
-def _polynomial(
-    x: Tensor,
-    bands: PolynomialBands,
-    complement: bool,
-    edge_index: Tensor,
-    edge_weight: Tensor | None,
-    batch: Tensor | None,
-    normalization: Normalization,
-    self_loops: bool,
-) -> PolynomialProjector | PolynomialBatchProjector:
-    real = x.real.dtype if x.is_complex() else x.dtype
-    graph = _graph_key(x, edge_index, edge_weight, batch, normalization, self_loops)
-
-    def one(edges: Tensor, weight: Tensor | None, size: int) -> PolynomialProjector:
-        shift = _laplacian(edges, weight, size, normalization, self_loops)
-        return PolynomialProjector(shift, bands, complement=complement).to(real, x.device)
-
-    def build() -> PolynomialProjector | PolynomialBatchProjector:
-        if batch is None:
-            return one(edge_index, edge_weight, x.shape[-2])
-        graphs = [one(*each) for each in split_batch(edge_index, edge_weight, batch)]
-        return PolynomialBatchProjector(graphs, bands, complement=complement, dtype=real)
-
-    key = (graph, bands, complement, real, x.device)
-    projector: PolynomialProjector | PolynomialBatchProjector = _projectors.get(key, build)
-    return projector
-
-
-def _graph_key(
-    x: Tensor,
-    edge_index: Tensor,
-    edge_weight: Tensor | None,
-    batch: Tensor | None,
-    normalization: Normalization,
-    self_loops: bool,
-) -> Hashable:
-    return (
+        return _of_spectra(spectrum, bands, options)
+    if edge_index is None:
+        raise ModelError("A layer needs a graph: pass edge_index, or spectrum=.")
+    place = (
         content_digest(edge_index),
         None if edge_weight is None else content_digest(edge_weight),
         None if batch is None else content_digest(batch),
@@ -203,31 +108,45 @@ def _graph_key(
         self_loops,
     )
 
-
-def _spectrum(
-    x: Tensor,
-    bands: Bands,
-    edge_index: Tensor,
-    edge_weight: Tensor | None,
-    batch: Tensor | None,
-    normalization: Normalization,
-    self_loops: bool,
-) -> Spectrum | list[Spectrum]:
-    num_nodes = x.shape[-2]
-    graph = _graph_key(x, edge_index, edge_weight, batch, normalization, self_loops)
-    key = (graph, bands.demand())
-
-    def build(edges: Tensor, weight: Tensor | None, size: int) -> ShiftOperator:
-        return _laplacian(edges, weight, size, normalization, self_loops)
-
-    def compute() -> Spectrum | list[Spectrum]:
+    def shifts() -> ShiftOperator | list[ShiftOperator]:
         if batch is None:
-            return partial_eigh(build(edge_index, edge_weight, num_nodes), bands=bands)
-        graphs = [build(*g) for g in split_batch(edge_index, edge_weight, batch)]
-        return batched_eigh(graphs, bands=bands)
+            return _laplacian(edge_index, edge_weight, x.shape[-2], normalization, self_loops)
+        graphs = split_batch(edge_index, edge_weight, batch)
+        return [_laplacian(*graph, normalization, self_loops) for graph in graphs]
 
-    found: Spectrum | list[Spectrum] = _spectra.get(key, compute)
-    return found
+    def solved() -> Spectrum | list[Spectrum]:
+        graphs = shifts()
+        if isinstance(graphs, list):
+            return batched_eigh(graphs, bands=bands)
+        return partial_eigh(graphs, bands=bands)
+
+    if polynomial:
+        key = (place, bands, *options.values())
+        return _remembered(_lenses, key, lambda: Lens.of(shifts(), bands, **options))
+    return _of_spectra(_remembered(_spectra, (place, bands.demand()), solved), bands, options)
+
+
+def _of_spectra(
+    spectra: Spectrum | Sequence[Spectrum], bands: Bands, options: dict[str, Any]
+) -> Lens:
+    """The lens of spectra that are there, made once for the same ones."""
+    many = not isinstance(spectra, Spectrum)
+    items = tuple(spectra) if not isinstance(spectra, Spectrum) else (spectra,)
+    key = (*map(id, items), many, bands, *options.values())
+    # The result holds the spectra, so that their ids cannot be given to others while it is kept.
+    _, lens = _remembered(
+        _lenses, key, lambda: (items, Lens.of(items if many else items[0], bands, **options))
+    )
+    return lens
+
+
+def _remembered(memory: Memory, key: Hashable, compute: Callable[[], _Result]) -> _Result:
+    def normally() -> _Result:
+        # Tensors born in inference mode would be of no use to a training step later.
+        with torch.inference_mode(False):
+            return compute()
+
+    return memory.get(key, normally)
 
 
 def _laplacian(

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from nlsf.errors import ModelError
 from nlsf.nn.layers.inputs import check_signal
-from nlsf.nn.layers.spectra import AnyProjector, ManyGraphs, SpectrumArgument, projector_for
-from nlsf.spectral import BandProjector, Bands, Decomposition, DyadicBands, analyze
+from nlsf.nn.layers.spectra import SpectrumArgument, lens_for
+from nlsf.spectral import Bands, DyadicBands, Lens, View
+from nlsf.spectral.lens import FixedNorms
 from nlsf.spectral.operators.shift import Normalization
 
 
@@ -66,10 +67,10 @@ class SpectralLayer(nn.Module):
         return [self]
 
     def mapped(self, x: Tensor) -> Tensor:
-        """What is decomposed: the signal, or what a layer makes of it first."""
+        """What is seen through the bands: the signal, or what a layer makes of it first."""
         return x
 
-    def projector(
+    def lens(
         self,
         x: Tensor,
         edge_index: Tensor | None = None,
@@ -77,9 +78,9 @@ class SpectralLayer(nn.Module):
         batch: Tensor | None = None,
         *,
         spectrum: SpectrumArgument = None,
-    ) -> AnyProjector:
+    ) -> Lens:
         """The layer's bands on a graph; arguments as in ``forward``."""
-        projector: AnyProjector = projector_for(
+        return lens_for(
             x,
             self.bands,
             self.complement,
@@ -90,22 +91,19 @@ class SpectralLayer(nn.Module):
             normalization=self.normalization,
             self_loops=self.self_loops,
         )
-        return projector
 
-    def decompose(
-        self, x: Tensor, *graph: Tensor | None, spectrum: SpectrumArgument = None
-    ) -> Decomposition:
+    def view(self, x: Tensor, *graph: Tensor | None, spectrum: SpectrumArgument = None) -> View:
         """The signal seen through the layer's bands; arguments as in ``forward``."""
         check_signal(x, getattr(self, "in_channels", None), values=self.checks_values)
         x = _at_least_single(self.mapped(x))
-        projector = self.projector(x, *graph, spectrum=spectrum)
+        lens = self.lens(x, *graph, spectrum=spectrum)
         with _full_precision(x.device):
-            return projector.decompose(x, check_finite=False)
+            return lens(x, check_finite=False)
 
-    def analyze(self, parts: Decomposition) -> Tensor:
+    def norms(self, view: View | FixedNorms) -> Tensor:
         """The invariant norms (..., B, d)."""
-        with _full_precision(parts.projector.dimension.device):
-            return analyze(parts, p=self.norm, normalize=self.normalize)
+        with _full_precision(view.device):
+            return view.norms(self.norm, self.normalize)
 
 
 def spectral_branches(model: nn.Module) -> list[SpectralLayer]:
@@ -142,13 +140,6 @@ def require_real(y: Tensor) -> Tensor:
             "(torch.view_as_real), or GraphNLSF, whose norms are real."
         )
     return y
-
-
-def graph_of_nodes(projector: BandProjector) -> Tensor | None:
-    """(N,), the graph of each node of a batch; ``None`` for a single graph."""
-    if not isinstance(projector, ManyGraphs):
-        return None
-    return torch.repeat_interleave(projector.nodes)
 
 
 def leave_values_unchecked(layers: nn.Module) -> None:

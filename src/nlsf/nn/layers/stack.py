@@ -11,11 +11,10 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.layers.attention import LaplacianAttention, pair_of
 from nlsf.nn.layers.node import NodeNLSF
-from nlsf.nn.layers.spectra import AnyProjector
-from nlsf.nn.layers.spectral_layer import graph_of_nodes, leave_values_unchecked
-from nlsf.spectral import Spectrum
-from nlsf.spectral.norms import energy, power
-from nlsf.spectral.segment_sum import segment_sum
+from nlsf.nn.layers.spectral_layer import leave_values_unchecked
+from nlsf.spectral import Lens, Spectrum
+from nlsf.spectral.kernels.norms import energy, power
+from nlsf.spectral.kernels.segments import segment_sum
 
 
 class InvariantNorm(nn.Module):
@@ -105,13 +104,13 @@ class NLSFStack(nn.Module):
         return x
 
     def _graph_of_nodes(self, spectrum: Any) -> Tensor | None:
-        """The graph of each node, where several graphs come as spectra or as their projector."""
+        """The graph of each node, where several graphs come as spectra or as their lens."""
         if isinstance(self.layers[0], LaplacianAttention):
             spectrum, _ = pair_of(spectrum)
         if spectrum is None or isinstance(spectrum, Spectrum):
             return None
-        if isinstance(spectrum, AnyProjector):
-            return graph_of_nodes(spectrum)
+        if isinstance(spectrum, Lens):
+            return spectrum.graph_of_nodes
         items = tuple(spectrum)
         nodes = torch.tensor([s.num_nodes for s in items], dtype=torch.int64)
         return torch.repeat_interleave(nodes).to(items[0].vectors.device if items else "cpu")

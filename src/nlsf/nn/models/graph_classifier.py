@@ -22,14 +22,8 @@ from nlsf.nn.plans.plan import Examples, Plan, Signals
 from nlsf.nn.plans.spectral import PreparedSet, SpectralBatches, bands_key, usual_plan
 from nlsf.nn.responses.psi import Psi, ResponseName, Start
 from nlsf.nn.responses.response import Sharing
-from nlsf.spectral import (
-    Bands,
-    DyadicBands,
-    IndexBands,
-    PolynomialBands,
-)
-from nlsf.spectral.prepared_graphs import PreparedGraphs
-from nlsf.spectral.prepared_nodes import PreparedNodes
+from nlsf.spectral import Bands, DyadicBands, IndexBands, PolynomialBands
+from nlsf.spectral.lens import FixedNodes, FixedNorms
 
 _CHUNK = 256
 """Graphs that are padded to one size at a time, while they are prepared."""
@@ -207,7 +201,7 @@ class GraphClassifier(nn.Module):
         batch: Tensor | None = None,
         *,
         spectrum: Any = None,
-    ) -> tuple[PreparedGraphs | PreparedNodes, ...]:
+    ) -> tuple[FixedNorms | FixedNodes, ...]:
         """Prepares the fast path, where a training step does not see the graphs again.
 
         `forward_prepared` then gives the same numbers as ``forward``, at the speed of an MLP; it
@@ -227,10 +221,12 @@ class GraphClassifier(nn.Module):
 
     def forward_prepared(self, prepared: Sequence[Any]) -> Tensor:
         """The outputs (G, out_channels) of prepared graphs, or of a batch of them."""
-        pairs = zip(self._branches(), prepared, strict=True)
-        norms, outputs = zip(*(b.respond_prepared(one) for b, one in pairs), strict=True)
-        y = outputs[0]
+        branches: list[Any] = self._branches()
+        views = [branch.of_prepared(one) for branch, one in zip(branches, prepared, strict=True)]
+        outputs = [branch.respond(view) for branch, view in zip(branches, views, strict=True)]
+        y: Tensor = outputs[0]
         if isinstance(self.filter, LaplacianAttention):
+            norms = [branch.norms(view) for branch, view in zip(branches, views, strict=True)]
             y = self.filter.combine(self.filter.weights(norms), outputs)
         out: Tensor = self.head(y)
         return out

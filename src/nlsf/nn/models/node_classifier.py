@@ -27,19 +27,10 @@ from nlsf.nn.plans.spectral import (
 )
 from nlsf.nn.responses.psi import ResponseName, Start
 from nlsf.nn.responses.response import Mode, Sharing
-from nlsf.spectral import (
-    Bands,
-    Decomposition,
-    DyadicBands,
-    IndexBands,
-    PolynomialBands,
-    PolynomialProjector,
-    Projector,
-)
+from nlsf.spectral import Bands, DyadicBands, IndexBands, PolynomialBands, View
 from nlsf.spectral.eigen.cache import SpectrumCache
-from nlsf.spectral.prepared_bands import PreparedBands
-from nlsf.spectral.prepared_rows import PreparedRows
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
+from nlsf.spectral.lens import FixedBands, FixedRows
 
 
 @dataclass(frozen=True)
@@ -273,7 +264,7 @@ class NodeClassifier(nn.Module):
         *,
         spectrum: Any = None,
         **options: Any,
-    ) -> tuple[PreparedRows | PreparedBands, ...]:
+    ) -> tuple[FixedRows | FixedBands, ...]:
         """Prepares the fast path: fixed features, and only these nodes.
 
         It is open to models whose way to the one filter is linear: ``encoder`` linear or none, one
@@ -287,7 +278,7 @@ class NodeClassifier(nn.Module):
             edge_index: (2, E).
             edge_weight: (E,).
             spectrum: as in ``forward``.
-            options: of `StreamedProjections`, for polynomial bands: ``memory``, ``folder``,
+            options: of `Lens.fix_rows`, for polynomial bands: ``memory``, ``folder``,
                 ``progress``.
         """
         c = self.config
@@ -300,43 +291,30 @@ class NodeClassifier(nn.Module):
         x = x.dense() if isinstance(x, SparseSignal) else x
         check_signal(x, c.in_channels, values=False)
         given = pair_of(spectrum) if c.branches == "attention" else (spectrum,)
-        prepared: list[PreparedRows | PreparedBands] = []
+        prepared: list[FixedRows | FixedBands] = []
         for branch, one in zip(self._branches(), given, strict=True):
-            projector = branch.projector(x, edge_index, edge_weight, spectrum=one)
-            if isinstance(projector, Projector):
-                prepared.append(PreparedRows.of(x, projector, rows, sparse))
-            elif isinstance(projector, PolynomialProjector):
-                prepared.append(PreparedBands.of(x, projector, rows, **options))
-            else:
+            lens = branch.lens(x, edge_index, edge_weight, spectrum=one)
+            if lens.nodes is not None:
                 raise ModelError("The fast path is for one graph, not for a batch.")
+            prepared.append(lens.fix_rows(x, rows, sparse=sparse, **options))
         return tuple(prepared)
 
-    def forward_rows(self, prepared: tuple[PreparedRows | PreparedBands, ...]) -> Tensor:
+    def forward_rows(self, prepared: tuple[FixedRows | FixedBands, ...]) -> Tensor:
         """The outputs (R, out_channels) at the prepared nodes."""
         weight = self.encoder.weight.T if isinstance(self.encoder, nn.Linear) else None
-        parts = self._map(prepared, weight)
+        mapped: Tensor | None = None
+        views: list[View] = []
+        for one in prepared:  # they share the product with sparse features
+            if one.sparse is not None and weight is not None and mapped is None:
+                mapped = one.sparse @ weight
+            views.append(one.map(weight, mapped))
         layer = self.filters.layers[0]
         if isinstance(layer, LaplacianAttention):
-            y = layer.respond(parts)
+            y = layer.respond(views)
         else:
             assert isinstance(layer, NodeNLSF)
-            y = layer.respond(parts[0])
+            y = layer.respond(views[0])
         return self._decode(y)
-
-    @staticmethod
-    def _map(
-        prepared: tuple[PreparedRows | PreparedBands, ...], weight: Tensor | None
-    ) -> list[Decomposition]:
-        """The decomposition of every branch; they share the product with sparse features."""
-        mapped: Tensor | None = None
-        parts: list[Decomposition] = []
-        for one in prepared:
-            if isinstance(one, PreparedBands) or one.sparse is None or weight is None:
-                parts.append(one.map(weight))
-            else:
-                mapped = one.sparse @ weight if mapped is None else mapped
-                parts.append(one.map(weight, mapped))
-        return parts
 
     def _branches(self) -> list[NodeNLSF]:
         layer = self.filters.layers[0]

@@ -25,9 +25,9 @@ from nlsf.nn.networks import Head
 from nlsf.nn.plans.plan import Examples, Plan, Signals
 from nlsf.nn.responses.psi import ResponseName
 from nlsf.nn.responses.response import Sharing
-from nlsf.spectral import Bands, Projector, UniformBands, laplacian, partial_eigh
+from nlsf.spectral import Bands, Lens, UniformBands, laplacian, partial_eigh
+from nlsf.spectral.lens.lens import on_nodes
 from nlsf.spectral.operators.graph_input import adjacency_matrix
-from nlsf.spectral.projector import on_nodes
 from nlsf.store.memory import Memory
 
 
@@ -40,12 +40,12 @@ class Pyramid:
 
     Attributes:
         order: (N,), the nodes of the graph in the order of the pyramid.
-        projectors: the bands on every graph.
+        lenses: the bands on every graph.
         size: nodes of a cluster.
     """
 
     order: Tensor
-    projectors: tuple[Projector, ...]
+    lenses: tuple[Lens, ...]
     size: int
 
     @classmethod
@@ -61,7 +61,7 @@ class Pyramid:
         cache: bool = True,
         dtype: torch.dtype = torch.float32,
     ) -> Pyramid:
-        """Coarsens a graph and decomposes every level.
+        """Coarsens a graph and solves every level.
 
         An edge of a coarse graph weighs as much as all edges between its two clusters together.
 
@@ -74,7 +74,7 @@ class Pyramid:
             halvings: how often a graph is halved from one level to the next; a cluster has
                 2^halvings nodes.
             cache: keep spectra on disk.
-            dtype: of the projectors.
+            dtype: of the lenses.
         """
         A = sparse.csr_array(adjacency_matrix(edge_index, edge_weight, num_nodes))
         parents = _halvings(A, (levels - 1) * halvings)
@@ -86,17 +86,17 @@ class Pyramid:
             order = np.argsort(place[parent], kind="stable")
             orders.append(order)
         orders.reverse()
-        projectors = []
+        lenses = []
         for level in range(levels):
             order = orders[level * halvings]
             graph = A[order][:, order].tocoo()
             edges = torch.from_numpy(np.stack([graph.row, graph.col]).astype(np.int64))
             shift = laplacian(edges, graph.data, len(order), "sym")
             spectrum = partial_eigh(shift, cache=cache).to(dtype=dtype)
-            projectors.append(Projector(spectrum, bands))
+            lenses.append(Lens.of(spectrum, bands))
             for parent in parents[level * halvings : (level + 1) * halvings]:
                 A = _coarse(A, parent)
-        return cls(torch.from_numpy(orders[0]), tuple(projectors), 2**halvings)
+        return cls(torch.from_numpy(orders[0]), tuple(lenses), 2**halvings)
 
     def gather(self, x: Tensor) -> Tensor:
         """The values of each cluster side by side: (..., N, d) to (..., ceil(N / size), size d).
@@ -364,8 +364,8 @@ class SignalClassifier(nn.Module):
             spectrum = self._remembered(*check_graph(x, edge_index, edge_weight), x.dtype)
         x = on_nodes(x, self.config.num_nodes)[..., spectrum.order, :]
         parts = zip(self.filters, self.biases, self.maps, self.norms, strict=True)
-        for (layer, bias, join, norm), projector in zip(parts, spectrum.projectors, strict=True):
-            y = join(spectrum.gather((layer(x, spectrum=projector) + bias).relu()))
+        for (layer, bias, join, norm), lens in zip(parts, spectrum.lenses, strict=True):
+            y = join(spectrum.gather((layer(x, spectrum=lens) + bias).relu()))
             x = norm(y.flatten(0, -2)).reshape(y.shape).relu()
         out: Tensor = self.head(self.dropout(x.flatten(-2)))
         return out

@@ -8,23 +8,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from nlsf.nn.layers.spectra import AnyProjector
 from nlsf.nn.layers.spectral_layer import SpectralLayer, spectral_branches
 from nlsf.nn.plans.plan import Examples, GraphBatches, Plan, Signals, WholeGraph, edges_of
-from nlsf.spectral import (
-    BatchProjector,
-    PolynomialBands,
-    PolynomialBatchProjector,
-    PolynomialProjector,
-    ShiftOperator,
-    batched_eigh,
-    laplacian,
-    projector_of,
-)
-from nlsf.spectral.batch_projector import GraphPart
-from nlsf.spectral.prepared_bands import PreparedBands
-from nlsf.spectral.prepared_rows import PreparedRows
-from nlsf.spectral.sparse_signal import SparseSignal
+from nlsf.spectral import Lens, PolynomialBands, ShiftOperator, laplacian
+from nlsf.spectral.kernels.sparse_signal import SparseSignal
+from nlsf.spectral.lens import FixedBands, FixedRows
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -120,18 +108,16 @@ def usual_plan(
         features = [graph.x.to(dtype) for graph in dataset.graphs]
         parts = [_parts(dataset.graphs, branch, dtype, progress) for branch in branches]
         return SpectralBatches(features, parts, branches)
-    graph, projectors = dataset.graphs[0], []
+    graph, lenses = dataset.graphs[0], []
     for branch in branches:
         shift = operator_of(graph, branch)
         polynomial = isinstance(branch.bands, PolynomialBands)
         work = "Polynomial bands" if polynomial else "Eigendecomposition"
         progress(f"{work} of {shift.name}, {shift.num_nodes:,} nodes")
-        projectors.append(
-            projector_of(
-                shift, branch.bands, complement=branch.complement, dtype=dtype, cache=cache
-            )
+        lenses.append(
+            Lens.of(shift, branch.bands, complement=branch.complement, dtype=dtype, cache=cache)
         )
-    told = spectrum_argument(projectors) if branches else edges_of(graph)
+    told = spectrum_argument(lenses) if branches else edges_of(graph)
     progress("Preparing the features")
     if dataset.signals is not None:
         return Signals(dataset.signals.to(dtype), told)
@@ -139,9 +125,9 @@ def usual_plan(
     return WholeGraph(x, told, getattr(model, "together", True))
 
 
-def spectrum_argument(projectors: Sequence[AnyProjector]) -> dict[str, Any]:
-    """The keyword argument of a model: one projector, or a pair of them."""
-    return {"spectrum": projectors[0] if len(projectors) == 1 else tuple(projectors)}
+def spectrum_argument(lenses: Sequence[Lens]) -> dict[str, Any]:
+    """The keyword argument of a model: one lens, or a pair of them."""
+    return {"spectrum": lenses[0] if len(lenses) == 1 else tuple(lenses)}
 
 
 def operator_of(graph: Data, branch: SpectralLayer) -> ShiftOperator:
@@ -177,7 +163,7 @@ class LabelledRows(Plan):
 
     def __init__(
         self,
-        prepared: tuple[PreparedRows | PreparedBands, ...],
+        prepared: tuple[FixedRows | FixedBands, ...],
         rows: Tensor,
         num_nodes: int,
         together: bool = True,
@@ -185,7 +171,7 @@ class LabelledRows(Plan):
         self.prepared, self.together = prepared, together
         self.place = torch.full((num_nodes,), -1)
         self.place[rows] = torch.arange(len(rows))
-        self._settled: dict[bytes, tuple[PreparedRows | PreparedBands, ...] | None] = {}
+        self._settled: dict[bytes, tuple[FixedRows | FixedBands, ...] | None] = {}
 
     def select(self, rows: Tensor) -> Any:
         """The nodes, or what is prepared of them where they were asked for before."""
@@ -199,9 +185,7 @@ class LabelledRows(Plan):
             return rows
         if self._settled[key] is None:
             index = self.place[rows]
-            self._settled[key] = tuple(
-                p.settle(index) if isinstance(p, PreparedRows) else p[index] for p in self.prepared
-            )
+            self._settled[key] = tuple(p.settle(index) for p in self.prepared)
         return self._settled[key]
 
     def apply(self, model: Any, chosen: Any) -> Tensor:
@@ -237,11 +221,11 @@ class PreparedSet(Plan):
 
 
 class SpectralBatches(Plan):
-    """Graphs whose projectors are put together anew for every step.
+    """Graphs whose lenses are put together anew for every step.
 
     Args:
         features: the features (N_g, d) of each graph.
-        parts: for every branch of the model, what each graph brings to a projector of many.
+        parts: for every branch of the model, the lens of each graph.
         branches: the layers that read them.
     """
 
@@ -251,7 +235,7 @@ class SpectralBatches(Plan):
     def __init__(
         self,
         features: Sequence[Tensor],
-        parts: Sequence[Sequence[GraphPart] | Sequence[PolynomialProjector]],
+        parts: Sequence[Sequence[Lens]],
         branches: Sequence[SpectralLayer],
     ) -> None:
         self.features, self.parts, self.branches = features, parts, branches
@@ -259,11 +243,11 @@ class SpectralBatches(Plan):
     def batch(self, rows: Tensor) -> tuple[Tensor, dict[str, Any]]:
         """The features of these graphs, and the model's keyword arguments that name them."""
         numbers = rows.tolist()
-        projectors = [
-            _many([parts[i] for i in numbers], branch)
-            for parts, branch in zip(self.parts, self.branches, strict=True)
+        lenses = [
+            Lens.of([each[i] for i in numbers], branch.bands, complement=branch.complement)
+            for each, branch in zip(self.parts, self.branches, strict=True)
         ]
-        return torch.cat([self.features[i] for i in numbers]), spectrum_argument(projectors)
+        return torch.cat([self.features[i] for i in numbers]), spectrum_argument(lenses)
 
     def apply(self, model: nn.Module, chosen: Tensor) -> Tensor:
         """The outputs at these graphs."""
@@ -272,27 +256,16 @@ class SpectralBatches(Plan):
         return out
 
 
-def _many(parts: Sequence[Any], branch: SpectralLayer) -> BatchProjector | PolynomialBatchProjector:
-    """The projector of some graphs for a layer, of what each of them brings to it."""
-    bands, complement = branch.bands, branch.complement
-    if isinstance(bands, PolynomialBands):
-        return PolynomialBatchProjector(parts, bands, complement=complement)
-    return BatchProjector.of_parts(parts, bands, complement=complement)
-
-
 def _parts(
     graphs: Sequence[Data],
     branch: SpectralLayer,
     dtype: torch.dtype,
     progress: Callable[[str], None],
-) -> list[GraphPart] | list[PolynomialProjector]:
-    """What each graph brings to a projector of many."""
+) -> list[Lens]:
+    """The lens of each graph."""
     shifts = [operator_of(graph, branch) for graph in graphs]
-    count, bands, complement = f"{len(shifts):,} graphs", branch.bands, branch.complement
-    if isinstance(bands, PolynomialBands):
-        progress(f"Polynomial bands of {count}, {shifts[0].name}")
-        made = (PolynomialProjector(shift, bands, complement=complement) for shift in shifts)
-        return [one.to(dtype) for one in made]
-    progress(f"Eigendecompositions of {count}, {shifts[0].name}")
-    spectra = (spectrum.to(dtype=dtype) for spectrum in batched_eigh(shifts, bands=bands))
-    return [GraphPart.of(spectrum, bands, complement) for spectrum in spectra]
+    work = (
+        "Polynomial bands" if isinstance(branch.bands, PolynomialBands) else "Eigendecompositions"
+    )
+    progress(f"{work} of {len(shifts):,} graphs, {shifts[0].name}")
+    return Lens.each(shifts, branch.bands, complement=branch.complement, dtype=dtype)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
-from nlsf.spectral.transform import Form
+from nlsf.spectral.lens.view import Form
 
 StartName: TypeAlias = Literal["all-pass", "heat", "ppr", "high-pass", "walk", "random"]
 _NAMES = ("all-pass", "heat", "ppr", "high-pass", "walk", "random")

@@ -17,7 +17,7 @@ from nlsf.spectral.notebook import boxes, panel
 class Bands(ABC):
     """A partition of the spectrum into ``n_bands`` bands and a complement.
 
-    A family is a frozen dataclass that implements the four members below; `Projector` does the
+    A family is a frozen dataclass that implements the four members below; `Lens` does the
     rest. The band of an eigenpair may depend on its eigenspace, never on the vector chosen in it.
     """
 

@@ -91,9 +91,7 @@ def _demand(k: int | None, bands: Bands | None) -> Demand:
         if k is not None:
             raise BandError("Give k or bands, not both: the bands say how many pairs they need.")
         if bands.demand().pairs == 0:
-            raise BandError(
-                "These bands need no eigenpairs: use PolynomialProjector(shift, bands)."
-            )
+            raise BandError("These bands need no eigenpairs: use Lens.of(shift, bands).")
         return bands.demand()
     if k is None:
         return Demand()

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from nlsf.errors import BandError, NotSymmetricError, SignalError
 from nlsf.spectral.eigen.spectrum import Spectrum
+from nlsf.spectral.lens.columns import ColumnLens
+from nlsf.spectral.lens.lens import Lens
 from nlsf.spectral.operators.shift import ShiftOperator
-from nlsf.spectral.projector import Projector
 
 _REFLECTIONS = 4
 
@@ -101,21 +102,21 @@ class FunctionalShift:
 
 
 def sample_shift(
-    space: Spectrum | Projector, *, seed: int = 0, generator: torch.Generator | None = None
+    space: Spectrum | Lens, *, seed: int = 0, generator: torch.Generator | None = None
 ) -> FunctionalShift:
     r"""A random functional shift.
 
     Args:
         space: which group to draw from. A `Spectrum`: :math:`\mathcal{U}_\Delta` (Def. 1), a Haar
             random unitary in every eigenspace at hand, and a sign on what a partial spectrum
-            leaves out. A `Projector`: :math:`\mathcal{U}^g_\Delta` for value bands (Def. 2) or
+            leaves out. A `Lens`: :math:`\mathcal{U}^g_\Delta` for value bands (Def. 2) or
             :math:`\mathcal{U}^J_\Delta` for index bands (Def. 3), a random unitary in every band,
             the implicit one included.
         seed: of the generator, if none is given.
         generator: source of randomness.
 
     Raises:
-        BandError: for a projector without eigenvectors.
+        BandError: for a lens without eigenvectors.
 
     Example:
         >>> import torch
@@ -125,7 +126,7 @@ def sample_shift(
         >>> torch.allclose(U @ path.to_dense(), path.to_dense() @ U)
         True
     """
-    if not isinstance(space, Spectrum | Projector):
+    if not isinstance(space, Spectrum | ColumnLens):
         raise BandError(
             f"A {type(space).__name__} has no eigenvectors whose shifts could be drawn: pass the "
             "Spectrum, partial_eigh(shift). Polynomial bands commute with its shifts."

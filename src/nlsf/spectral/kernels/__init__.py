@@ -1,0 +1,1 @@
+"""Products, sums and recurrences under the lenses, fast also for many models at once."""

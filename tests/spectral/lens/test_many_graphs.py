@@ -1,0 +1,83 @@
+import pytest
+import torch
+
+from cases import BANDS, DTYPES, GRAPHS, OPERATORS
+from nlsf.errors import SignalError
+from nlsf.spectral import Lens, partial_eigh
+
+SIZES = [g.num_nodes for g in GRAPHS.values()]
+
+
+def setting(operator, bands, dtype, complement):
+    spectra = [partial_eigh(OPERATORS[operator](g), bands=BANDS[bands]) for g in GRAPHS.values()]
+    spectra = [s.to(DTYPES[dtype]) for s in spectra]
+    together = Lens.of(spectra, BANDS[bands], complement=complement)
+    apart = [Lens.of(s, BANDS[bands], complement=complement) for s in spectra]
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(sum(SIZES), 3, dtype=together.dtype, generator=generator)
+    return together, apart, x
+
+
+# Precisions take turns: every value of the other three meets both of them.
+@pytest.mark.parametrize(
+    ("bands", "operator", "complement", "dtype"),
+    [
+        (bands, operator, complement, list(DTYPES)[(i + j + complement) % 2])
+        for i, bands in enumerate(BANDS)
+        for j, operator in enumerate(["N", "magnetic L"])
+        for complement in (True, False)
+    ],
+)
+def test_a_batch_equals_its_graphs_one_by_one(operator, bands, dtype, complement):
+    together, apart, x = setting(operator, bands, dtype, complement)
+    tol = {"atol": 1e-4, "rtol": 1e-4} if dtype == "float32" else {"atol": 1e-11, "rtol": 1e-11}
+    signals = x.split(SIZES)
+    for p, normalize in ((2.0, False), (2.0, True), (1.5, True)):
+        norms = together(x).norms(p=p, normalize=normalize)
+        one = [P(s).norms(p=p, normalize=normalize) for s, P in zip(signals, apart, strict=True)]
+        torch.testing.assert_close(norms, torch.stack(one), **tol)
+    norms = together(x).norms()
+    assert (norms[together.dimension == 0] == 0).all()
+    B = together.n_bands
+    for form, r in {
+        "diagonal": torch.cos(norms),
+        "bandwise": torch.cos(norms)[..., None].expand(-1, -1, -1, 4),
+        "full": torch.cos(norms).reshape(-1, B * 3, 1).expand(-1, -1, B),
+    }.items():
+        found = together(x).synthesize(r, form=form, eps=1e-2)
+        each = [
+            P(s).synthesize(r[g], form=form, eps=1e-2)
+            for g, (s, P) in enumerate(zip(signals, apart, strict=True))
+        ]
+        torch.testing.assert_close(found, torch.cat(each), **tol)
+
+
+def test_gradients():
+    together, _, x = setting("N", "dyadic, K < S", "float64", True)
+    x = x[:, :1].requires_grad_()
+
+    def layer(x):
+        norms = together(x).norms()
+        return together(x).synthesize(torch.sin(norms), eps=0.1)
+
+    (found,) = torch.autograd.grad(layer(x).square().sum(), x)
+    step = 1e-6
+    for i in (0, 7, 20):
+        direction = torch.zeros_like(x)
+        direction[i] = step
+        with torch.no_grad():
+            ahead, behind = (layer(x + s * direction).square().sum() for s in (1, -1))
+        assert found[i].item() == pytest.approx(((ahead - behind) / (2 * step)).item(), rel=1e-4)
+
+
+def test_shapes_are_checked_and_an_empty_batch_works():
+    together, _, x = setting("N", "dyadic", "float64", True)
+    with pytest.raises(SignalError, match=f"{len(SIZES)} graphs must have the shape"):
+        together(x[1:])
+    with pytest.raises(SignalError, match="float32"):
+        together(x.float())
+    assert together.to(torch.float32).dtype == torch.float32
+    none = Lens.of([], BANDS["dyadic"])
+    empty = torch.zeros(0, 3)
+    assert none(empty).norms().shape == (0, 7, 3)
+    assert none(empty).synthesize(torch.zeros(0, 7, 3)).shape == (0, 3)
