@@ -199,7 +199,7 @@ def test_a_reset_layer_is_a_new_layer(name):
     drawn = 0
     for (key, a), b in zip(new.named_parameters(), used.parameters(), strict=True):
         # A constant start (zeros of a last layer, ones of a norm) returns; the rest is drawn anew.
-        constant = bool((a == a.flatten()[0]).all()) and (a.numel() > 1 or not a.any())
+        constant = bool((a == a.flatten()[0]).all()) and (a.numel() > 1 or a.item() in (0, 1))
         assert torch.equal(a, b) if constant else not torch.equal(a, b), key
         assert b.abs().max() <= 1.0, key
         drawn += not constant
@@ -234,7 +234,7 @@ def test_autocast_runs_and_is_close(name, graphs):
 
 # Where the graph breaks, at the eigensolver, the tracer looks at gradients that it does not use.
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
-@pytest.mark.parametrize("name", ["node", "pooling", "attention"])
+@pytest.mark.parametrize("name", ["pooling", "attention"])
 def test_a_compiled_layer_gives_the_same_numbers(name):
     """Without generating code, which takes a minute for what tracing can get wrong already."""
     torch._dynamo.reset()
