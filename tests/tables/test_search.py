@@ -246,7 +246,7 @@ def test_a_loss_that_is_not_finite_is_a_failure(tmp_path):
     space = Space({"training.lr": (1e30,)})
     tuned = search(tmp_path, space=space, tuning=Tuning(2, splits=1))
     assert [trial.state for trial in tuned.trials] == ["complete", "failed"]
-    assert "training loss is" in tuned.trials[1].error
+    assert "training loss of seed" in tuned.trials[1].error
 
 
 def test_if_all_fail_the_first_reason_is_quoted(tmp_path):

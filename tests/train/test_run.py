@@ -206,7 +206,7 @@ def test_a_solver_is_given_no_labels_but_those_of_its_lesson(monkeypatch, data, 
 
     monkeypatch.setitem(MODELS, name, dataclasses.replace(MODELS[name], solve=spy))
     job = Job.of({"model": {"name": name}, "seeds": [4], "protocol": "60-20-20"}, data())
-    job.solution(0)
+    job.solved(0)
     ((dataset, lesson, seed),) = seen
     assert seed == 4
     assert len(dataset.labelled) == 0

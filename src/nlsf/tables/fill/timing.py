@@ -212,7 +212,7 @@ class _Runner:
     def of(cls, cell: Cell) -> _Runner:
         """Prepares and trains the method of a cell; what it computes once is in these times."""
         job = Job.of(cell.table({}, [_SEED]))
-        if job.solution(0) is not None:
+        if job.solved(0) is not None:
             raise ConfigError(f"The model {cell.model!r} has no epochs whose time could be taken.")
         clock = _Clock()
         plan = job.plan(cache=False, progress=lambda text: None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,10 +15,9 @@ from nlsf.data.catalogue import find
 from nlsf.data.dataset import Dataset, Split
 from nlsf.data.metrics import measure
 from nlsf.data.protocols import draw
-from nlsf.errors import ConfigError, ModelError, NLSFError
+from nlsf.errors import ConfigError, NLSFError
 from nlsf.nn.plans import Plan, plan_key_of, plan_of
 from nlsf.tables.tune.space import Choice, Point, Space, encode, read_choice
-from nlsf.train.loop.fit import Fit
 from nlsf.train.run.job import Job, load_data
 from nlsf.train.settings.config import DataConfig, RunConfig, check_keys, resolve, user_path
 from nlsf.train.settings.toml import Table, merged, to_table
@@ -100,8 +98,9 @@ class Objective:
         fits = [job.fit(plan, group) for group in job.trained_together()]
         while running := [fit for fit in fits if not fit.finished]:
             for fit in running:
-                _check_finite(fit.step())
-            yield max(fit.epoch for fit in fits), _score(fits)
+                fit.checked_step()
+            best = torch.cat([fit.best_metric for fit in fits])
+            yield max(fit.epoch for fit in fits), float(best.mean())
 
     def _resolve(self, change: Table) -> RunConfig:
         return resolve(merged(self._table, change), self._dataset, *self._habits)
@@ -136,7 +135,7 @@ class Objective:
         """The metric of a model without epochs."""
         values = []
         for number, split in enumerate(self._splits):
-            output = job.solution(number)
+            output = job.solved(number)
             if output is None:
                 return None
             values.append(measure(self.metric, output[split.val], job.lesson(split).val_y))
@@ -188,16 +187,6 @@ def _only_seen(dataset: Dataset, splits: Sequence[Split]) -> Dataset:
         for part in (split.train, split.val):
             y[part] = dataset.y[part]
     return replace(dataset, y=y, given={})
-
-
-def _score(fits: Sequence[Fit]) -> float:
-    return float(torch.cat([fit.best_metric for fit in fits]).mean())
-
-
-def _check_finite(rows: Sequence[Mapping[str, Any]]) -> None:
-    for row in rows:
-        if not math.isfinite(row["train_loss"]):
-            raise ModelError(f"The training loss is {row['train_loss']} in epoch {row['epoch']}.")
 
 
 def _at(config: RunConfig, key: str) -> Choice:

@@ -233,14 +233,16 @@ class _Worker:
         epoch, value = 0, math.nan
         try:
             for epoch, value in self.objective.train(point, self.phase.tell):
-                self.phase.tell(f"trial {trial.number}: epoch {epoch}, {value:.4f}")
+                # In the warm-up, nothing is best yet.
+                best = f", {value:.4f}" if math.isfinite(value) else ""
+                self.phase.tell(f"trial {trial.number}: epoch {epoch}{best}")
                 if _is_looked_at(epoch) and math.isfinite(value):
                     trial.report(value, epoch)
                     if not is_default and trial.should_prune():
                         trial.set_user_attr(EPOCHS, epoch)
                         return TrialState.PRUNED, None
             if not math.isfinite(value):
-                raise ModelError(f"The validation metric is {value}.")
+                raise ModelError("No epoch can be the best: the validation loss is not a number.")
         except UpdateFinishedTrialError:
             raise
         except Exception as error:

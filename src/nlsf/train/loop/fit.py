@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -120,7 +121,7 @@ class Fit:
         self.settings = settings[0]
         if any(s.schedule != self.settings.schedule for s in settings):
             raise ModelError("Models trained together must agree in all but rates and decays.")
-        self.metric = metric
+        self.metric, self.seeds = metric, list(seeds)
         self.group = group or Group()
         self.batch = ModelBatch(models, plan, seeds, self.group)
         self.lessons = _stack(lessons)
@@ -168,6 +169,21 @@ class Fit:
             for i, model in enumerate(self.active)
         ]
         self._keep((~self.stopping.stopped(self.epoch)).nonzero().squeeze(-1))
+        return rows
+
+    def checked_step(self) -> list[dict[str, Any]]:
+        """The same, where to go on would be of no use after a model has diverged.
+
+        Raises:
+            ModelError: a training loss is not a finite number.
+        """
+        rows = self.step()
+        for row in rows:
+            if not math.isfinite(row["train_loss"]):
+                raise ModelError(
+                    f"The training loss of seed {self.seeds[row['model']]} is {row['train_loss']} "
+                    f"in epoch {row['epoch']}: lower training.lr, or look at the features."
+                )
         return rows
 
     def run(self) -> None:

@@ -99,7 +99,7 @@ class Job:
             processes,
         )
 
-    def solution(self, number: int) -> Tensor | None:
+    def solved(self, number: int) -> Tensor | None:
         """The outputs (n, C) of a model without epochs on one of the splits.
 
         Returns ``None`` for a model that has to be trained. Like a training, it sees its lesson,

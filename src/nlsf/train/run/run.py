@@ -1,6 +1,6 @@
 """A run as it lies on disk: what it was made with, and the models that it has selected (`Run`).
 
-`versions` names the software, and `origin` the settings and data.
+`versions` names the software, and `hashes_of` the settings and data.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ def _resolve(git: Path, reference: str) -> str:
 _NAMES = {"fingerprint": "graphs or features", "labels": "labels", "splits": "splits"}
 
 
-def origin(folder: RunFolder, job: Job) -> dict[str, Any]:
+def hashes_of(folder: RunFolder, job: Job) -> dict[str, Any]:
     """Hashes of settings and data, to be kept beside a checkpoint or model."""
     return {"spec": folder.spec, **job.digests}
 
 
-def check_origin(meta: Mapping[str, Any], folder: RunFolder, job: Job) -> None:
+def check_hashes(meta: Mapping[str, Any], folder: RunFolder, job: Job) -> None:
     """Refuses to go on with a checkpoint or model that was made with other settings or data.
 
     Raises:
@@ -275,7 +275,7 @@ class Run:
             "classes": list(job.dataset.classes),
             "channels": [job.dataset.num_features, job.dataset.num_outputs],
             "level": job.dataset.level,
-            **origin(self.folder, job),
+            **hashes_of(self.folder, job),
         }
         self.folder.save_model(tensors, self.made_with)
 

@@ -18,13 +18,13 @@ from torch import Tensor
 from nlsf.data.metrics import default_metrics, interval, loss, measure
 from nlsf.data.protocols import digest
 from nlsf.display.progress import Phase, Progress
-from nlsf.errors import ConfigError, ModelError
+from nlsf.errors import ConfigError
 from nlsf.nn.plans import Plan
 from nlsf.train.loop.fit import Fit, evaluate
 from nlsf.train.loop.group import Group
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.job import Job
-from nlsf.train.run.run import Run, check_origin, origin, versions
+from nlsf.train.run.run import Run, check_hashes, hashes_of, versions
 
 if sys.platform != "win32":
     import resource
@@ -156,7 +156,7 @@ class Training:
         """What the run has selected until now, if it is of these data."""
         run = Run(self.folder)
         if run.made_with:
-            check_origin(run.made_with, self.folder, self.job)
+            check_hashes(run.made_with, self.folder, self.job)
         return run
 
     def _solve(self, numbers: list[int]) -> tuple[dict[str, Tensor], list[dict[str, Any]]] | None:
@@ -167,7 +167,7 @@ class Training:
         config, outputs, facts = self.job.config, [], []
         for number in numbers:
             meter = Meter()
-            found = self.job.solution(number)
+            found = self.job.solved(number)
             if found is None:
                 return None
             spent = meter.read()
@@ -186,9 +186,9 @@ class Training:
         config, count = self.job.config, len(numbers)
         fit = self.job.fit(plan, numbers, self.group)
         meter, saved = Meter(self._go_on(fit, numbers, metrics_size)), time.perf_counter()
-        seeds, board = [config.seeds[number] for number in numbers], None
+        board = None
         if self.tensorboard:
-            place = self.folder.path / "tensorboard" / f"seed-{seeds[0]}"
+            place = self.folder.path / "tensorboard" / f"seed-{fit.seeds[0]}"
             board = TensorBoardWriter(place, done=fit.epoch)
         phase = self.display.phase(
             f"{config.data.name}, {config.model['name']}",
@@ -201,8 +201,7 @@ class Training:
         try:
             with phase as epochs:
                 while not fit.finished:
-                    rows = [{"seed": seeds[row.pop("model")], **row} for row in fit.step()]
-                    check_finite(rows)
+                    rows = fit.checked_step()
                     if self.group.first:
                         self._report(fit, rows, epochs, board)
                     if time.perf_counter() - saved > self.checkpoint_seconds:
@@ -224,7 +223,7 @@ class Training:
         self, fit: Fit, rows: list[dict[str, Any]], epochs: Phase, board: TensorBoardWriter | None
     ) -> None:
         """Writes down an epoch, and shows it."""
-        self.folder.append_metrics(rows)
+        self.folder.append_metrics([{"seed": fit.seeds[row.pop("model")], **row} for row in rows])
         metric, models, warmup = f"val_{fit.metric}", len(fit.best_epoch), fit.settings.warmup
         names = ("train_loss", "val_loss", metric)
         means = {name: sum(row[name] for row in rows) / len(rows) for name in names}
@@ -242,7 +241,7 @@ class Training:
     def _save(self, fit: Fit, numbers: list[int], meter: Meter) -> None:
         tensors, meta = fit.state()
         beside = {"group": numbers, "metrics_size": self.folder.metrics_size()}
-        hashes = origin(self.folder, self.job)
+        hashes = hashes_of(self.folder, self.job)
         self.folder.save_checkpoint(tensors, {**meta, **beside, **meter.read(), **hashes})
 
     def _go_on(self, fit: Fit, numbers: list[int], metrics_size: int) -> dict[str, Any] | None:
@@ -253,7 +252,7 @@ class Training:
             if found is None or found[1]["group"] != numbers:
                 self.folder.rewind_metrics(metrics_size)
                 return None
-            check_origin(found[1], self.folder, self.job)
+            check_hashes(found[1], self.folder, self.job)
             self.folder.rewind_metrics(found[1]["metrics_size"])
             return found
 
@@ -300,13 +299,3 @@ class Training:
         mean, _ = interval([row[f"test_{config.metric}"] for row in rows])
         self.folder.log(f"finished: test {config.metric} {mean:.4f}")
         return rows
-
-
-def check_finite(rows: list[dict[str, Any]]) -> None:
-    """Raises `ModelError` where the training loss of an epoch is not a number any more."""
-    for row in rows:
-        if not math.isfinite(row["train_loss"]):
-            raise ModelError(
-                f"The training loss of seed {row['seed']} is {row['train_loss']} "
-                f"in epoch {row['epoch']}: lower training.lr, or look at the features."
-            )
