@@ -186,7 +186,7 @@ def test_inputs_that_hold_norms_are_prepared_for_each_norm(monkeypatch):
     space = Space({"model.norm": (2.0, 1.0)})
     objective = Objective(table, space, splits=1, training={}, cache=False)
     both = [objective._plan(objective._job({"model.norm": p})) for p in (2.0, 1.0)]
-    assert not torch.equal(both[0].prepared[0].norms, both[1].prepared[0].norms)
+    assert not torch.equal(both[0].prepared[0].known_norms, both[1].prepared[0].known_norms)
 
 
 def test_a_plan_is_shared_only_with_models_that_it_suits(monkeypatch):
