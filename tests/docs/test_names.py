@@ -1,10 +1,13 @@
 """What the documentation names is there: files of the repository, and names in the package."""
 
+import importlib
 import pkgutil
 import re
 from pathlib import Path
 
 import pytest
+
+import nlsf
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -14,7 +17,12 @@ PAGES = [
 BLOCK = re.compile(r"^```.*?^```$", flags=re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`((?:src|docs|tests|benchmarks|examples|experiments|results)/[\w./-]+)`")
 NAME = re.compile(r"(?<![\w/\[])(nlsf(?:\.\w+)+)")
+CLASS = re.compile(r"`([A-Z][a-z]+[A-Z]?\w*)(?:[.(][^`]*)?`")
 PATTERN = re.compile("STEM|NAME")
+ELSEWHERE = {  # classes of Python, PyTorch and Optuna
+    *("DistributedDataParallel", "SyncBatchNorm", "JournalStorage"),
+    *("OverflowError", "TokenError"),
+}
 
 
 def exists(name):
@@ -26,13 +34,22 @@ def exists(name):
     return True
 
 
+@pytest.fixture(scope="module")
+def names():
+    """All names in all modules of the package, those that they import too."""
+    walked = pkgutil.walk_packages(nlsf.__path__, "nlsf.")
+    modules = [module.name for module in walked if "__main__" not in module.name]
+    return {name for module in modules for name in vars(importlib.import_module(module))}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_names_and_files_exist(page):
+def test_names_and_files_exist(page, names):
     """In the text; the code of a page runs when the page is built."""
     text = BLOCK.sub("", page.read_text())
     files = {name for name in FILE.findall(text) if not PATTERN.search(name)}
     assert not [name for name in files if not (ROOT / name).exists()]
     assert not [name for name in set(NAME.findall(text)) if not exists(name)]
+    assert set(CLASS.findall(text)) - names - ELSEWHERE == set()
 
 
 def test_the_look_finds_what_is_missing():
