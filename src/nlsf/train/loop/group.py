@@ -211,6 +211,16 @@ class SharedBatchNorm(NodeBatchNorm):
 
     group: Group
 
+    @classmethod
+    def of(cls, own: nn.BatchNorm1d, group: Group) -> SharedBatchNorm:
+        """One with the same parameters and statistics, which all processes of a group share."""
+        made = cls(own.num_features, own.eps, own.momentum, own.affine, own.track_running_stats)
+        made.weight, made.bias = own.weight, own.bias
+        made.running_mean, made.running_var = own.running_mean, own.running_var
+        made.num_batches_tracked = own.num_batches_tracked
+        made.group = group
+        return made.train(own.training)
+
     def forward(self, x: Tensor, inside: Tensor | None = None) -> Tensor:
         """The batch, normalised; in evaluation by the running statistics."""
         if not self.training:
@@ -247,11 +257,10 @@ def with_shared_norms(model: nn.Module, group: Group) -> nn.Module:
     if group.size == 1:
         return model
     model = copy.deepcopy(model)
-    for part in model.modules():
-        if type(part) in (nn.BatchNorm1d, NodeBatchNorm):
-            # The same parameters and names, another way to compute.
-            part.__class__ = SharedBatchNorm
-            cast("SharedBatchNorm", part).group = group
+    for parent in list(model.modules()):
+        for name, part in list(parent.named_children()):
+            if type(part) in (nn.BatchNorm1d, NodeBatchNorm):
+                setattr(parent, name, SharedBatchNorm.of(cast("nn.BatchNorm1d", part), group))
     return model
 
 
