@@ -11,7 +11,7 @@ from nlsf.peers.attention import (
     edge_attention,
     edge_sum,
 )
-from nlsf.peers.base import LayersConfig
+from nlsf.peers.convolutions import LayersConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.testing.graphs import hostile_graphs, star
 from peers.spatial import F64, C, F, N, additive_attention, made, small_graph

@@ -5,7 +5,7 @@ from torch import nn
 from nlsf.errors import ConfigError, ModelError
 from nlsf.peers import Neighbourhood
 from nlsf.peers.adjacency import LINK, LINKConfig
-from nlsf.peers.base import Convolutions, LayersConfig
+from nlsf.peers.convolutions import Convolutions, LayersConfig
 from nlsf.testing.graphs import star
 from nlsf.train.settings.models import MODELS
 from peers.spatial import C, F, small_graph

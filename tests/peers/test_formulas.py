@@ -12,9 +12,8 @@ from nlsf.data.generators import block_model
 from nlsf.errors import ModelError
 from nlsf.peers import Neighbourhood
 from nlsf.peers.attention import GAT, GATConfig
-from nlsf.peers.base import LayersConfig, PeerConfig
-from nlsf.peers.controls import MLP
-from nlsf.peers.convolutions import GCN, GIN, SAGE, GINConfig
+from nlsf.peers.base import PeerConfig
+from nlsf.peers.convolutions import GCN, GIN, MLP, SAGE, GINConfig, LayersConfig
 from nlsf.peers.polynomials import (
     GPRGNN,
     BernNet,

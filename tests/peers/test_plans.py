@@ -8,7 +8,7 @@ from nlsf.data.dataset import Dataset, Lesson
 from nlsf.errors import SignalError
 from nlsf.nn.plans import plan_of
 from nlsf.peers import PEERS
-from nlsf.peers.plans import GraphUnion
+from nlsf.peers.base import GraphUnion
 from nlsf.testing.graphs import hostile_graphs
 from nlsf.train.loop.fit import Fit, evaluate
 from nlsf.train.loop.model_batch import ModelBatch

@@ -6,10 +6,9 @@ from torch_geometric.nn import ChebConv, GATConv, GCNConv, GINConv, SAGEConv
 
 from nlsf.peers import Neighbourhood, attention
 from nlsf.peers.attention import GAT, GATConfig
-from nlsf.peers.base import LayersConfig
-from nlsf.peers.convolutions import GCN, SAGE
+from nlsf.peers.convolutions import GCN, SAGE, LayersConfig
 from nlsf.peers.polynomials import ChebNet, ChebNetConfig
-from nlsf.peers.residual_attention import AttentionConfig, GraphAttention
+from nlsf.peers.residual import AttentionConfig, GraphAttention
 from nlsf.spectral import laplacian
 from nlsf.testing.graphs import path, star, torus
 

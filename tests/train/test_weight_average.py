@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from nlsf.nn.dropout import Dropout
-from nlsf.peers.plans import KnownOutputs
+from nlsf.peers.solvers import KnownOutputs
 from nlsf.train.loop.model_batch import ModelBatch, WeightAverage
 
 

@@ -10,16 +10,16 @@ from collections.abc import Mapping as _Mapping
 from nlsf.peers.adaptive import OptBasisGNN, Specformer
 from nlsf.peers.adjacency import LINK, LINKX, GloGNN
 from nlsf.peers.attention import FAGCN, GAT, GBKGNN
-from nlsf.peers.base import Peer, PeerConfig, PeerModel, Solve, Solved, Solver, SolverConfig
-from nlsf.peers.controls import MAJORITY, MLP, ResNet, ResNetAdj, ResNetSGC
-from nlsf.peers.convolutions import GCN, GIN, SAGE
+from nlsf.peers.base import Peer, PeerConfig, PeerModel
+from nlsf.peers.convolutions import GCN, GIN, MLP, SAGE
 from nlsf.peers.graph_level import DiffPool
 from nlsf.peers.heterophily import CPGNN, FSGNN, H2GCN
 from nlsf.peers.kernels import GRAPHLETS, WEISFEILER_LEHMAN
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.peers.polynomials import GPRGNN, BernNet, ChebNet, ChebNetII, JacobiConv
 from nlsf.peers.rational import APPNP, ARMA, CayleyNet
-from nlsf.peers.residual_attention import GT, GATSep, GTSep
+from nlsf.peers.residual import GT, GATSep, GTSep, ResNet, ResNetAdj, ResNetSGC
+from nlsf.peers.solvers import MAJORITY, Solve, Solved, Solver, SolverConfig
 
 __all__ = [
     "PEERS",

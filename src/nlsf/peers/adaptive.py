@@ -13,8 +13,9 @@ from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.spectra import content_digest
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import DROPOUTS, Peer, PeerConfig, Scores, combined
+from nlsf.peers.base import DROPOUTS, Peer, PeerConfig, Scores
 from nlsf.peers.matrices import Neighbourhood
+from nlsf.peers.polynomials import combined
 from nlsf.spectral import Spectrum, laplacian, partial_eigh
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nlsf.store.memory import Memory

@@ -14,9 +14,32 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, Head, dropped
-from nlsf.peers.base import DROPOUTS, NodeRowsConfig, Peer, PeerConfig, rows_of
-from nlsf.peers.matrices import Neighbourhood
+from nlsf.peers.base import DROPOUTS, Peer, PeerConfig
+from nlsf.peers.matrices import MatrixKind, Neighbourhood
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
+
+
+@dataclass(frozen=True)
+class NodeRowsConfig(PeerConfig):
+    """Settings of methods that read a node's row of the adjacency matrix as features.
+
+    Attributes:
+        num_nodes: of the graph, which is fixed; the data decide it.
+    """
+
+    num_nodes: int = 0
+
+
+def rows_of(
+    graph: Neighbourhood, config: NodeRowsConfig, kind: MatrixKind = "adjacency"
+) -> SparseSignal:
+    """A matrix (N, N) of the graph as features, if it is of the size that the model is for."""
+    if graph.num_nodes != config.num_nodes:
+        raise ModelError(
+            f"This model has parameters for each of {config.num_nodes} nodes, and cannot be "
+            f"applied to a graph of {graph.num_nodes}."
+        )
+    return graph.matrix(kind)
 
 
 @dataclass(frozen=True)

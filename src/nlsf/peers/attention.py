@@ -15,7 +15,8 @@ from torch_geometric.nn import GATConv
 
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import WIDTHS, Convolutions, LayersConfig, Peer, PeerConfig
+from nlsf.peers.base import WIDTHS, Peer, PeerConfig
+from nlsf.peers.convolutions import Convolutions, LayersConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.kernels.sparse_signal import (
     Pattern,

@@ -1,30 +1,27 @@
-"""What peers share: `Peer`, its settings and model, and the parts that several are made of.
+"""What peers share: a `Peer`, its settings, and `PeerModel`, the model around it.
 
-A method that is trained is a `Peer`, and `PeerModel` the model around it. A method without epochs
-is a `Solver`, and `Solved` its model.
+`FilteredScores` are the peers that filter what a network made of each node; `GraphUnion` is how
+models of graphs are trained.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import pairwise
-from typing import Any, ClassVar, Literal, TypeAlias, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.data import Data
 
-from nlsf.data.dataset import Dataset, Lesson, Level
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.pooling import Readout, ReadoutName
 from nlsf.nn.networks import FeatureLinear, Head, dropped
-from nlsf.nn.plans.plan import Examples, Plan, WholeGraph, edges_of
+from nlsf.nn.plans.plan import Examples, Padded, Plan, WholeGraph, edges_of, in_parts_of_nodes
 from nlsf.nn.plans.spectral import maybe_sparse
-from nlsf.peers.matrices import MatrixKind, Neighbourhood
-from nlsf.peers.plans import GraphUnion, KnownOutputs
+from nlsf.peers.matrices import GraphsOfUnion, Neighbourhood, NeighbourhoodUnion
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
 
 WIDTHS = (64, 128)
@@ -59,19 +56,6 @@ class PeerConfig:
 
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"hidden_channels": WIDTHS, "dropout": DROPOUTS}
     """The values that the method's own paper, or the NLSF paper, searches."""
-
-
-@dataclass(frozen=True)
-class LayersConfig(PeerConfig):
-    """Settings of methods that are a number of convolutions.
-
-    Attributes:
-        num_layers: how many.
-    """
-
-    num_layers: int = 2
-
-    search: ClassVar = {**PeerConfig.search, "num_layers": LAYERS}
 
 
 class Peer(nn.Module, ABC):
@@ -123,6 +107,41 @@ class Peer(nn.Module, ABC):
     @abstractmethod
     def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """The outputs (N, out_channels)."""
+
+
+class Scores(nn.Module):
+    """Features to class scores, node by node: linear, ReLU, dropout, linear.
+
+    Args:
+        config: gives the widths and the dropout.
+    """
+
+    def __init__(self, config: PeerConfig) -> None:
+        super().__init__()
+        self.first = FeatureLinear(config.in_channels, config.hidden_channels)
+        self.dropout = Dropout(config.dropout)
+        self.last = nn.Linear(config.hidden_channels, config.out_channels)
+
+    def forward(self, x: Tensor | SparseSignal) -> Tensor:
+        """The scores (N, out_channels)."""
+        scores: Tensor = self.last(self.dropout(self.first(x).relu()))
+        return scores
+
+
+class FilteredScores(Peer):
+    """Scores of each node by itself, and then a filter: features and propagation are decoupled."""
+
+    def __init__(self, config: PeerConfig) -> None:
+        super().__init__(config)
+        self.scores = Scores(config)
+
+    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """The filtered scores."""
+        return self.filtered(self.scores(dropped(x, self.input_dropout)), graph)
+
+    @abstractmethod
+    def filtered(self, h: Tensor, graph: Neighbourhood) -> Tensor:
+        """The filter of scores (N, out_channels)."""
 
 
 class PeerModel(nn.Module):
@@ -212,187 +231,66 @@ class PeerModel(nn.Module):
         return out
 
 
-class Scores(nn.Module):
-    """Features to class scores, node by node: linear, ReLU, dropout, linear.
-
-    Args:
-        config: gives the widths and the dropout.
-    """
-
-    def __init__(self, config: PeerConfig) -> None:
-        super().__init__()
-        self.first = FeatureLinear(config.in_channels, config.hidden_channels)
-        self.dropout = Dropout(config.dropout)
-        self.last = nn.Linear(config.hidden_channels, config.out_channels)
-
-    def forward(self, x: Tensor | SparseSignal) -> Tensor:
-        """The scores (N, out_channels)."""
-        scores: Tensor = self.last(self.dropout(self.first(x).relu()))
-        return scores
-
-
-class FilteredScores(Peer):
-    """Scores of each node by itself, and then a filter: features and propagation are decoupled."""
-
-    def __init__(self, config: PeerConfig) -> None:
-        super().__init__(config)
-        self.scores = Scores(config)
-
-    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """The filtered scores."""
-        return self.filtered(self.scores(dropped(x, self.input_dropout)), graph)
-
-    @abstractmethod
-    def filtered(self, h: Tensor, graph: Neighbourhood) -> Tensor:
-        """The filter of scores (N, out_channels)."""
-
-
-def combined(weights: Tensor, terms: Iterable[Tensor]) -> Tensor:
-    """The sum of terms (N, d), each times its weight (K,) or its weights (K, d)."""
-    weighted = (w * term for w, term in zip(weights, terms, strict=True))
-    total: Tensor = reduce(torch.add, weighted)
-    return total
-
-
-def powers(P: SparseSignal, h: Tensor, K: int) -> Iterator[Tensor]:
-    """h, P h, ..., P^K h."""
-    yield h
-    for _ in range(K):
-        h = P @ h
-        yield h
-
-
-class Convolutions(Peer):
-    """Layers of the signal and the graph, with ReLU and dropout between them.
-
-    A subclass makes its parameters by `for_each`, under the name ``layers`` if they are modules
-    that take a signal and a graph; otherwise it says in `layer` what one computes.
-
-    Args:
-        config: the settings.
-        num_layers: how many.
+class GraphChoice(NamedTuple):
+    """Some graphs; or R of them for each of M models, padded to one number n of nodes.
 
     Attributes:
-        widths: input and output of every layer.
+        x: (n, d) or (M, n, d), the features of their nodes.
+        place: (n,) or (M, n), the graph of each node, 0 to R - 1; R for nodes that pad.
+        graphs: their matrices.
+        num_graphs: R.
     """
 
-    layers: nn.ModuleList
+    x: Tensor
+    place: Tensor
+    graphs: GraphsOfUnion
+    num_graphs: int
 
-    def __init__(self, config: PeerConfig, num_layers: int) -> None:
-        super().__init__(config)
-        inner = [config.hidden_channels] * (num_layers - 1)
-        self.widths = list(pairwise([config.in_channels, *inner, config.out_channels]))
-        self.dropouts = nn.ModuleList(Dropout(config.dropout) for _ in inner)
 
-    def for_each(self, make: Callable[[int, int], nn.Module]) -> nn.ModuleList:
-        """What this makes of the widths of every layer."""
-        return nn.ModuleList(make(a, b) for a, b in self.widths)
+class GraphUnion(Plan):
+    """All graphs of a data set side by side, from which batches are gathered.
 
-    def layer(self, i: int, h: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """Layer i, from 0; the input of the first may be sparse."""
-        out: Tensor = self.layers[i](h, graph)
+    Matrices are built once for all graphs; a step picks the rows that it needs. The batches of many
+    models are padded with isolated nodes, and a product with the matrices of all is one product.
+
+    Args:
+        graphs: all of them.
+        dtype: of the training.
+        together: whether the model can be computed with others in one call.
+    """
+
+    whole = False
+
+    def __init__(self, graphs: Sequence[Data], dtype: torch.dtype, together: bool) -> None:
+        self.together = together
+        self.x = torch.cat([graph.x for graph in graphs]).to(dtype)
+        nodes = [int(graph.num_nodes or 0) for graph in graphs]
+        edges = [graph.edge_index for graph in graphs]
+        weighted = any("edge_weight" in graph for graph in graphs)
+        weights = [graph.edge_weight for graph in graphs] if weighted else None
+        self.union = NeighbourhoodUnion(edges, nodes, dtype, weights)
+
+    def select(self, rows: Tensor) -> GraphChoice:
+        """The features and matrices of these graphs."""
+        take = self.union.batch if rows.ndim == 1 else self.union.batches
+        graphs, node, place = take(rows)
+        # For rows of a matrix, faster than indexing.
+        x = self.x.index_select(0, node.flatten()).unflatten(0, node.shape)
+        return GraphChoice(x, place, graphs, rows.shape[-1])
+
+    def apply(self, model: Any, chosen: GraphChoice) -> Tensor:
+        """The outputs of a `PeerModel` at these graphs."""
+        x, place, graphs, num_graphs = chosen
+        if graphs.rows is not None:
+            graphs = graphs.seen_by_one(place < num_graphs)
+        out: Tensor = model.forward_graphs(x, graphs, place, num_graphs)
         return out
 
-    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
-        """All layers."""
-        h = self.layer(0, dropped(x, self.input_dropout), graph)
-        for i, dropout in enumerate(self.dropouts, start=1):
-            h = self.layer(i, dropout(h.relu()), graph)
-        return h
+    def padded(self, chosen: GraphChoice) -> Padded | None:
+        """The numbers of nodes."""
+        graphs = chosen.graphs
+        return None if graphs.rows is None else Padded(graphs.rows, graphs.num_nodes)
 
-
-@dataclass(frozen=True)
-class NodeRowsConfig(PeerConfig):
-    """Settings of methods that read a node's row of the adjacency matrix as features.
-
-    Attributes:
-        num_nodes: of the graph, which is fixed; the data decide it.
-    """
-
-    num_nodes: int = 0
-
-
-def rows_of(
-    graph: Neighbourhood, config: NodeRowsConfig, kind: MatrixKind = "adjacency"
-) -> SparseSignal:
-    """A matrix (N, N) of the graph as features, if it is of the size that the model is for."""
-    if graph.num_nodes != config.num_nodes:
-        raise ModelError(
-            f"This model has parameters for each of {config.num_nodes} nodes, and cannot be "
-            f"applied to a graph of {graph.num_nodes}."
-        )
-    return graph.matrix(kind)
-
-
-Solve: TypeAlias = "Callable[[Dataset, Lesson, Any, int], Tensor]"
-"""From data without labels, a lesson, settings and a seed to outputs (n, C) of all examples."""
-
-
-@dataclass(frozen=True)
-class SolverConfig:
-    """Settings that every solver has.
-
-    Attributes:
-        in_channels: features of a node.
-        out_channels: classes, or targets of a regression.
-    """
-
-    in_channels: int
-    out_channels: int
-
-
-@dataclass(frozen=True)
-class Solver:
-    """A method that ``--model`` can name.
-
-    Attributes:
-        name: that name.
-        title: one line for the help.
-        levels: what an example may be.
-        config: its settings.
-        solve: the method itself. The data that it gets have no labels: it learns from the lesson.
-        reference: authors, venue, year.
-    """
-
-    name: str
-    title: str
-    levels: tuple[Level, ...]
-    config: type[SolverConfig]
-    solve: Solve
-    reference: str = ""
-
-
-class Solved(nn.Module):
-    """What a solver has found: the outputs of all examples of its data, and no way to others.
-
-    Args:
-        config: the settings of the solver.
-
-    Attributes:
-        outputs: (n, out_channels); no rows until a state is loaded, which decides their number.
-    """
-
-    outputs: Tensor
-
-    def __init__(self, config: SolverConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.register_buffer("outputs", torch.zeros(0, config.out_channels))
-
-    def forward(self, rows: Tensor) -> Tensor:
-        """The outputs (m, out_channels) of these examples (m,)."""
-        return self.outputs[rows]
-
-    def plan(self, dataset: Examples, rows: Tensor | None = None, **options: Any) -> Plan:
-        """Nothing is prepared, for the outputs are known."""
-        return KnownOutputs()
-
-    def sees_whole_graph(self, dataset: Examples) -> bool:
-        """Whether no step is cheaper for fewer examples: there are no steps."""
-        return True
-
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        stored = state_dict.get(f"{prefix}outputs")
-        if stored is not None:  # the base class insists on the number of rows that is there
-            self.outputs = self.outputs.new_zeros(len(stored), self.outputs.shape[1])
-        super()._load_from_state_dict(state_dict, prefix, *rest)
+    def in_parts(self, rows: Tensor) -> Sequence[Tensor]:
+        """The graphs (..., R) in parts of few enough nodes."""
+        return in_parts_of_nodes(rows, self.union.nodes)

@@ -1,9 +1,11 @@
-"""Convolutions that sum over neighbours: `GCN`, `SAGE`, `GIN`."""
+"""Convolutions that sum over neighbours: `GCN`, `SAGE`, `GIN`; and `MLP`, which has none."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import ClassVar
 
 import torch
@@ -12,9 +14,82 @@ from torch import Tensor, nn
 from nlsf.nn.batch_norm import NodeBatchNorm
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import Convolutions, LayersConfig, Peer, PeerConfig
+from nlsf.peers.base import LAYERS, FilteredScores, Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
+
+
+@dataclass(frozen=True)
+class LayersConfig(PeerConfig):
+    """Settings of methods that are a number of convolutions.
+
+    Attributes:
+        num_layers: how many.
+    """
+
+    num_layers: int = 2
+
+    search: ClassVar = {**PeerConfig.search, "num_layers": LAYERS}
+
+
+class Convolutions(Peer):
+    """Layers of the signal and the graph, with ReLU and dropout between them.
+
+    A subclass makes its parameters by `for_each`, under the name ``layers`` if they are modules
+    that take a signal and a graph; otherwise it says in `layer` what one computes.
+
+    Args:
+        config: the settings.
+        num_layers: how many.
+
+    Attributes:
+        widths: input and output of every layer.
+    """
+
+    layers: nn.ModuleList
+
+    def __init__(self, config: PeerConfig, num_layers: int) -> None:
+        super().__init__(config)
+        inner = [config.hidden_channels] * (num_layers - 1)
+        self.widths = list(pairwise([config.in_channels, *inner, config.out_channels]))
+        self.dropouts = nn.ModuleList(Dropout(config.dropout) for _ in inner)
+
+    def for_each(self, make: Callable[[int, int], nn.Module]) -> nn.ModuleList:
+        """What this makes of the widths of every layer."""
+        return nn.ModuleList(make(a, b) for a, b in self.widths)
+
+    def layer(self, i: int, h: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """Layer i, from 0; the input of the first may be sparse."""
+        out: Tensor = self.layers[i](h, graph)
+        return out
+
+    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """All layers."""
+        h = self.layer(0, dropped(x, self.input_dropout), graph)
+        for i, dropout in enumerate(self.dropouts, start=1):
+            h = self.layer(i, dropout(h.relu()), graph)
+        return h
+
+
+class MLP(FilteredScores):
+    r"""Two linear layers, node by node, which never look at an edge.
+
+    .. math::
+        Y = \mathrm{ReLU}(X W_1) W_2
+
+    At the graph level readout and head follow: whatever a method gains over this, it has from the
+    graph.
+    """
+
+    name, title = "mlp", "MLP"
+    formula = "Y = s(X W1) W2"
+    reference = "control without a graph"
+    scaling = "O(N d^2)"
+
+    def filtered(self, h: Tensor, graph: Neighbourhood) -> Tensor:
+        """The scores as they are."""
+        del graph
+        return h
 
 
 class GCN(Convolutions):

@@ -19,7 +19,7 @@ from torch_geometric.data import Data
 from nlsf.data.dataset import Dataset, Lesson
 from nlsf.data.metrics import measure
 from nlsf.errors import ConfigError
-from nlsf.peers.base import Solver, SolverConfig
+from nlsf.peers.solvers import Solver, SolverConfig
 
 Integers = NDArray[np.int64]
 

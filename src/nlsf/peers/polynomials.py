@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import ClassVar
 
 import torch
@@ -16,18 +16,25 @@ from torch import Tensor, nn
 
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import (
-    DROPOUTS,
-    Convolutions,
-    FilteredScores,
-    LayersConfig,
-    Peer,
-    PeerConfig,
-    combined,
-    powers,
-)
+from nlsf.peers.base import DROPOUTS, FilteredScores, Peer, PeerConfig
+from nlsf.peers.convolutions import Convolutions, LayersConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
+
+
+def combined(weights: Tensor, terms: Iterable[Tensor]) -> Tensor:
+    """The sum of terms (N, d), each times its weight (K,) or its weights (K, d)."""
+    weighted = (w * term for w, term in zip(weights, terms, strict=True))
+    total: Tensor = reduce(torch.add, weighted)
+    return total
+
+
+def powers(P: SparseSignal, h: Tensor, K: int) -> Iterator[Tensor]:
+    """h, P h, ..., P^K h."""
+    yield h
+    for _ in range(K):
+        h = P @ h
+        yield h
 
 
 @dataclass(frozen=True)

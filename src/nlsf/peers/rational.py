@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import Convolutions, FilteredScores, LayersConfig, Peer, PeerConfig
+from nlsf.peers.base import FilteredScores, Peer, PeerConfig
+from nlsf.peers.convolutions import Convolutions, LayersConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
 

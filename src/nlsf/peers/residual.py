@@ -1,4 +1,8 @@
-"""Attention in residual layers, with and without the node itself apart: `GATSep`, `GT`, `GTSep`."""
+"""Residual layers, as Platonov et al. (ICLR 2023) compare them.
+
+The controls come first: `ResNet` does not see the graph, `ResNetSGC` sees smoothed features,
+`ResNetAdj` also the edges. `GATSep`, `GT` and `GTSep` have attention in such layers.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,167 @@ from torch_geometric.utils import add_remaining_self_loops
 
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.peers.base import Peer, PeerConfig
+from nlsf.peers.adjacency import NodeRowsConfig, rows_of
+from nlsf.peers.base import DROPOUTS, WIDTHS, Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
+
+
+@dataclass(frozen=True)
+class ResNetConfig(PeerConfig):
+    """Settings of `ResNet`.
+
+    Attributes:
+        num_layers: residual layers.
+    """
+
+    num_layers: int = 2
+
+    search: ClassVar = {
+        "num_layers": (1, 2, 3, 4, 5),
+        "hidden_channels": (*WIDTHS, 512),
+        "dropout": DROPOUTS,
+    }
+
+
+class ResidualLayer(nn.Module):
+    """Adds to its input what two linear maps make of it: the layer of the residual networks.
+
+    Args:
+        width: of input and output.
+        dropout: after both maps.
+    """
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.first, self.last = nn.Linear(width, width), nn.Linear(width, width)
+        self.first_dropout, self.last_dropout = Dropout(dropout), Dropout(dropout)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """The sum."""
+        inner = gelu(self.first_dropout(self.first(self.norm(h))))
+        y: Tensor = h + self.last_dropout(self.last(inner))
+        return y
+
+
+class ResNet(Peer):
+    r"""A residual network on the features alone (Platonov et al., ICLR 2023).
+
+    .. math::
+        H^{(0)} = \sigma(X W), \qquad
+        H^{(l+1)} = H^{(l)} + \sigma\bigl( \mathrm{LN}(H^{(l)}) W_1 \bigr) W_2, \qquad
+        Y = \mathrm{LN}(H^{(L)}) W_3
+
+    with GELU for :math:`\sigma`. The other methods of that paper have layers of this shape, which
+    makes it their control.
+    """
+
+    name, title = "resnet", "ResNet"
+    formula = "H' = H + s(LN(H) W1) W2"
+    reference = "Platonov et al., ICLR 2023"
+    scaling = "O(N d^2)"
+    config: ResNetConfig
+
+    def __init__(self, config: ResNetConfig) -> None:
+        super().__init__(config)
+        width = config.hidden_channels
+        self.first = FeatureLinear(config.in_channels, width)
+        self.dropout = Dropout(config.dropout)
+        self.layers = nn.ModuleList(
+            ResidualLayer(width, config.dropout) for _ in range(config.num_layers)
+        )
+        self.norm = nn.LayerNorm(width)
+        self.last = nn.Linear(width, config.out_channels)
+
+    def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """All layers."""
+        start = self.embedding(dropped(x, self.input_dropout), graph)
+        h = gelu(self.dropout(start))
+        for layer in self.layers:
+            h = layer(h)
+        y: Tensor = self.last(self.norm(h))
+        return y
+
+    def embedding(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """The linear map in front, (N, hidden_channels)."""
+        del graph
+        h: Tensor = self.first(x)
+        return h
+
+
+@dataclass(frozen=True)
+class ResNetSGCConfig(ResNetConfig):
+    """Settings of `ResNetSGC`.
+
+    Attributes:
+        K: products with the adjacency matrix.
+    """
+
+    K: int = 5
+
+    search: ClassVar = ResNetConfig.search
+
+
+class ResNetSGC(ResNet):
+    r"""`ResNet` with smoothed features beside those of the node (Platonov et al., ICLR 2023).
+
+    .. math::
+        H^{(0)} = \sigma\bigl( [X, \tilde P^K X] W \bigr), \qquad
+        \tilde P = \tilde D^{-1/2} (A + I) \tilde D^{-1/2}
+    """
+
+    name, title = "resnet-sgc", "ResNet+SGC"
+    formula = "H0 = s([X, P~^K X] W), then ResNet"
+    reference = "Platonov et al., ICLR 2023"
+    scaling = "O(K E d + N d^2)"
+    config: ResNetSGCConfig
+
+    def __init__(self, config: ResNetSGCConfig) -> None:
+        super().__init__(config)
+        self.smooth = FeatureLinear(config.in_channels, config.hidden_channels, bias=False)
+
+    def embedding(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """The linear map of both kinds of features."""
+        P = graph.matrix("gcn")
+        smooth = self.smooth(x)  # first, for it has fewer channels than the features
+        for _ in range(self.config.K):
+            smooth = P @ smooth
+        h: Tensor = self.first(x) + smooth
+        return h
+
+
+@dataclass(frozen=True)
+class ResNetAdjConfig(ResNetConfig, NodeRowsConfig):
+    """Settings of `ResNetAdj`."""
+
+    search: ClassVar = ResNetConfig.search
+
+
+class ResNetAdj(ResNet):
+    r"""`ResNet` with rows of the adjacency matrix as further features (Platonov et al., ICLR 2023).
+
+    .. math::
+        H^{(0)} = \sigma\bigl( [X, A] W \bigr)
+
+    Every node is a feature, so that the weights belong to one graph.
+    """
+
+    name, title = "resnet-adj", "ResNet+adj"
+    formula = "H0 = s([X, A] W), then ResNet"
+    reference = "Platonov et al., ICLR 2023"
+    scaling = "O(E d + N d^2)"
+    for_levels = ("node",)
+    config: ResNetAdjConfig
+
+    def __init__(self, config: ResNetAdjConfig) -> None:
+        super().__init__(config)
+        self.of_edges = FeatureLinear(config.num_nodes, config.hidden_channels, bias=False)
+
+    def embedding(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
+        """The linear map of features and edges."""
+        h: Tensor = self.first(x) + self.of_edges(rows_of(graph, self.config))
+        return h
 
 
 @dataclass(frozen=True)

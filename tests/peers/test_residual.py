@@ -1,20 +1,21 @@
 import numpy as np
-import pytest
 import torch
+from torch.nn.functional import gelu
 
-from nlsf.data.dataset import Lesson
 from nlsf.peers import Neighbourhood
-from nlsf.peers.base import SolverConfig
-from nlsf.peers.controls import (
+from nlsf.peers.residual import (
+    GT,
+    AttentionConfig,
+    GATSep,
+    GTSep,
     ResNet,
     ResNetAdj,
     ResNetAdjConfig,
     ResNetConfig,
     ResNetSGC,
     ResNetSGCConfig,
-    majority,
 )
-from train.small import node_data, regression_data
+from peers.spatial import F64, C, F, N, additive_attention, dot_product_attention, made, small_graph
 
 
 def standardised(h, norm):
@@ -43,7 +44,7 @@ def test_edges_do_not_matter():
     assert torch.equal(model(x, Neighbourhood(torch.tensor([[0, 1], [1, 0]]), 2)), apart)
 
 
-def small_graph(num_nodes=12):
+def random_graph(num_nodes=12):
     A = (torch.rand(num_nodes, num_nodes) < 0.3).double().triu(1)
     A[:, -1] = 0  # the last node is isolated
     A = A + A.T
@@ -52,7 +53,7 @@ def small_graph(num_nodes=12):
 
 def test_edges_are_features():
     torch.manual_seed(0)
-    graph, A = small_graph()
+    graph, A = random_graph()
     x = torch.randn(12, 4, dtype=torch.float64)
     model = ResNetAdj(ResNetAdjConfig(4, 3, 6, num_nodes=12)).double().eval()
     W = torch.cat([model.first.weight, model.of_edges.weight], dim=1)
@@ -62,7 +63,7 @@ def test_edges_are_features():
 
 def test_the_further_features_are_a_low_pass_of_the_features():
     torch.manual_seed(0)
-    graph, A = small_graph()
+    graph, A = random_graph()
     x = torch.randn(12, 4, dtype=torch.float64)
     model = ResNetSGC(ResNetSGCConfig(4, 3, 6, K=3)).double().eval()
     looped = A.numpy() + np.eye(12)
@@ -76,20 +77,53 @@ def test_the_further_features_are_a_low_pass_of_the_features():
     assert not torch.allclose(model(x, graph), model(x, no_edges))
 
 
-def lesson(y):
-    rows = torch.arange(len(y))
-    return Lesson(rows, y, rows[:0], y[:0])
+def test_gat_sep_is_its_formula():
+    graph, x, A = small_graph()
+    model = made(GATSep, AttentionConfig(F, C, 8, heads=2))
+    h = gelu(model.encoder(x))
+    for norm, part in zip(model.norms, model.parts, strict=True):
+        n = norm(h)
+        both = torch.cat([n, additive_attention(part.conv, part.conv.lin(n), A)], dim=1)
+        h = h + part.network.second(gelu(part.network.first(both)))
+    torch.testing.assert_close(model(x, graph), model.last(model.last_norm(h)))
 
 
-def test_the_most_frequent_class_of_the_training():
-    y = torch.tensor([2, 0, 2, 2, 0])
-    out = majority(node_data(), lesson(y), SolverConfig(8, 3), 0)
-    assert out.shape == (60, 3)
-    assert out.softmax(-1)[7].tolist() == pytest.approx([3 / 8, 1 / 8, 4 / 8])
-    assert set(out.argmax(-1).tolist()) == {2}
+def test_a_node_does_not_attend_to_itself():
+    graph, _, _ = small_graph()
+    layer = made(GATSep, AttentionConfig(F, C, 8, heads=2)).parts[0]
+    h = torch.randn(N, 8, dtype=F64)
+    assert not layer.conv(h, graph.edge_index)[N - 1].any()
 
 
-def test_the_mean_of_the_training_targets():
-    y = torch.tensor([[1.0, 5.0], [3.0, -1.0]])
-    out = majority(regression_data(), lesson(y), SolverConfig(8, 2), 0)
-    assert torch.equal(out, torch.tensor([[2.0, 2.0]]).repeat(60, 1))
+def test_the_heads_reach_pytorch_geometric():
+    conv = GATSep(AttentionConfig(F, C, 12, heads=3)).parts[0].conv
+    assert (conv.heads, conv.out_channels, conv.add_self_loops) == (3, 4, False)
+
+
+def test_gt_is_its_formula():
+    graph, x, A = small_graph()
+    model = made(GT, AttentionConfig(F, C, 8, heads=2))
+    loops = A + torch.eye(N, dtype=F64)
+    h = gelu(model.encoder(x))
+    for i in range(0, 4, 2):
+        attention, network = model.parts[i], model.parts[i + 1]
+        h = h + attention.lin(dot_product_attention(attention.conv, model.norms[i](h), loops))
+        h = h + network.second(gelu(network.first(model.norms[i + 1](h))))
+    torch.testing.assert_close(model(x, graph), model.last(model.last_norm(h)))
+
+
+def test_gt_the_heads_reach_pytorch_geometric():
+    conv = GT(AttentionConfig(F, C, 12, heads=3)).parts[0].conv
+    assert (conv.heads, conv.out_channels, conv.root_weight) == (3, 4, False)
+
+
+def test_gt_sep_is_its_formula():
+    graph, x, A = small_graph()
+    model = made(GTSep, AttentionConfig(F, C, 8, heads=2))
+    h = gelu(model.encoder(x))
+    for i in range(0, 4, 2):
+        attention, network = model.parts[i], model.parts[i + 1]
+        n = model.norms[i](h)
+        h = h + attention.lin(torch.cat([n, dot_product_attention(attention.conv, n, A)], dim=1))
+        h = h + network.second(gelu(network.first(model.norms[i + 1](h))))
+    torch.testing.assert_close(model(x, graph), model.last(model.last_norm(h)))
