@@ -147,6 +147,7 @@ class ColumnView(View):
         lens = self.lens
         if lens.nodes is not None:
             return super().gained_and_mixed(gain, maps)
+        gain, maps = gain.to(self.coefficients.dtype), maps.to(self.coefficients.dtype)
         if maps.shape[0] * maps.shape[1] <= maps.shape[2]:
             y: Tensor = self._side_by_side().mT @ (gain.unsqueeze(-1) * maps).flatten(-3, -2)
             return y
