@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nlsf.tables.tune import postgres
+from nlsf.tables.tune import keeper
 from nlsf.tables.tune.trials import key, read_trials
 from processes import Process
 from tables.tuning_worker import run, work
@@ -103,7 +103,7 @@ def test_the_point_of_a_killed_worker_is_tried_again(database, tmp_path, monkeyp
     assert worker.wait_for(lambda: worker.output == "blocked\n"), worker.errors
     (lost,) = [trial for trial in read_trials(database, "s") if trial.state == "running"]
     assert worker.signal(signal.SIGKILL) == -signal.SIGKILL
-    monkeypatch.setattr(postgres, "_GRACE", 2)
+    monkeypatch.setattr(keeper, "_GRACE", 2)
     time.sleep(0.1)
     tuned = run(database, 3)
     assert tuned.complete

@@ -10,11 +10,10 @@ import torch
 
 from nlsf.display.progress import Progress
 from nlsf.errors import ConfigError
-from nlsf.tables.tune.keeper import ERROR
+from nlsf.tables.tune.keeper import ERROR, open_keeper
 from nlsf.tables.tune.objective import TUNING_SEED, Objective
 from nlsf.tables.tune.search import _pruner, tune
 from nlsf.tables.tune.space import Space
-from nlsf.tables.tune.study import open_keeper
 from nlsf.tables.tune.trials import Tuning, key, read_trials
 from processes import Process
 from tables.tuning_worker import SPACE, TABLE, Halting, run, work

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from nlsf.errors import ConfigError, DataError
-from nlsf.tables.spec.cell import Cell
+from nlsf.tables.spec.experiment import Cell
 from nlsf.tables.spec.spec_file import experiment_names, find_experiment, read_experiment
 from nlsf.tables.tune.space import Space, space_of
 from nlsf.tables.tune.trials import Tuning

@@ -6,7 +6,7 @@ import pytest
 
 from nlsf.errors import ConfigError, FormatError
 from nlsf.tables.fill.results import Store
-from nlsf.tables.spec.cell import Cell
+from nlsf.tables.spec.experiment import Cell
 from nlsf.tables.tune.space import Space
 from nlsf.tables.tune.trials import Trial, Tuning
 

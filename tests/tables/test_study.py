@@ -4,9 +4,15 @@ import time
 import pytest
 
 from nlsf.errors import ConfigError, DataError, FormatError
-from nlsf.tables.tune.keeper import ATTEMPT, WORKER, Journal
-from nlsf.tables.tune.study import import_optuna, kept_in, load_study, open_keeper, open_study
-from nlsf.tables.tune.trials import read_trials
+from nlsf.tables.tune.keeper import (
+    ATTEMPT,
+    WORKER,
+    Journal,
+    import_optuna,
+    kept_in,
+    open_keeper,
+)
+from nlsf.tables.tune.trials import load_study, open_study, read_trials
 
 SPEC = {"space": {"training.lr": [0.1]}, "metric": "accuracy", "default": {"training.lr": 0.1}}
 

@@ -9,7 +9,7 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 _PLACES = {
-    "Cell": "spec.cell",
+    "Cell": "spec.experiment",
     "Experiment": "spec.experiment",
     "Published": "fill.results",
     "ResultTable": "render.result_table",

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -60,15 +60,20 @@ def load(
         FormatError: a file does not hold what it should.
     """
     entry = find(name)
+    check_options(entry, chosen)
+    files = entry.all_files if chosen.get("directed") else entry.files
+    paths = locate_all(files, data_root(root), offline=offline)
+    return cast("Dataset", _reader(entry)(entry, paths, **chosen))
+
+
+def check_options(entry: Entry, chosen: Iterable[str]) -> None:
+    """Refuses options that the reader of an entry does not take."""
     known = options(entry)
     for option in chosen:
         if option not in known:
             what = f"option of {entry.name}"
             sentence = f"{entry.name} has no options, so not {option!r}."
             raise ConfigError(unknown_name(what, option, known) if known else sentence)
-    files = entry.all_files if chosen.get("directed") else entry.files
-    paths = locate_all(files, data_root(root), offline=offline)
-    return cast("Dataset", _reader(entry)(entry, paths, **chosen))
 
 
 def options(entry: Entry) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from nlsf.errors import ConfigError, DataError, FormatError, unknown_name
 from nlsf.store import json_lines
 from nlsf.store.files import read_text, remove_leftovers, text_checksum, write_text
-from nlsf.tables.spec.cell import Cell
+from nlsf.tables.spec.experiment import Cell
 from nlsf.train.settings.config import without_later, without_place
 from nlsf.train.settings.toml import parse_toml, write_toml
 

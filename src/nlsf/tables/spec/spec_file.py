@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from nlsf.data.catalogue import find, options
+from nlsf.data.catalogue import check_options, find
 from nlsf.data.metrics import METRICS
 from nlsf.data.protocols import PROTOCOLS
 from nlsf.errors import ConfigError, DataError, ModelError, NLSFError, unknown_name
-from nlsf.tables.spec.cell import read_tuning
-from nlsf.tables.spec.experiment import Column, Experiment, Method, default_space
+from nlsf.tables.spec.experiment import Column, Experiment, Method, default_space, read_tuning
 from nlsf.tables.tune.space import Space
 from nlsf.train.settings.config import check_keys
 from nlsf.train.settings.models import MODELS, find_model
@@ -29,6 +28,7 @@ from nlsf.train.settings.toml import Table, from_table, merged, read_toml
 
 T = TypeVar("T")
 
+_LISTS = ("data", "method")
 _SETTINGS = ("features", "model", "training", "preset")
 _MAX_SEEDS = 1000
 _PERCENTAGES = re.compile(r"\d+-\d+-\d+")
@@ -36,6 +36,8 @@ _PERCENTAGES = re.compile(r"\d+-\d+-\d+")
 
 @dataclass(frozen=True)
 class _Top:
+    """The top of the file, without its lists."""
+
     title: str = ""
     paper: str | None = None
     metric: str = "accuracy"
@@ -43,25 +45,27 @@ class _Top:
     seeds: int = 10
     note: str = ""
     measure: Literal["accuracy", "time"] = "accuracy"
+    tuning: Table = field(default_factory=dict)
+    training: Table = field(default_factory=dict)
+    space: Table = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Data:
+    """One ``[[data]]``."""
+
     name: str = ""
     label: str = ""
     paper: str | None = None
     protocol: str = ""
     preset: str | None = None
     seeds: int | None = None
-
-
-@dataclass(frozen=True)
-class _Method:
-    model: str = ""
-    label: str = ""
-    paper: str | None = None
-    ours: bool = False
-    tuned: bool = True
+    options: Table = field(default_factory=dict)
+    features: Table = field(default_factory=dict)
+    model: Table = field(default_factory=dict)
+    training: Table = field(default_factory=dict)
+    tuning: Table = field(default_factory=dict)
+    exceptions: Table = field(default_factory=dict)
 
 
 def read_experiment(path: Path) -> Experiment:
@@ -103,16 +107,15 @@ def experiment_names(folder: Path) -> list[str]:
 
 def _experiment_of(name: str, table: Mapping[str, Any]) -> Experiment:
     """The experiment of this name that a file's tables describe, with every cell checked."""
-    lists = {key: table[key] for key in ("data", "method") if key in table}
-    rest = {key: value for key, value in table.items() if key not in lists}
-    top, tables = _read(_Top, rest, "", ("tuning", "training", "space"), known=("data", "method"))
+    rest = {key: value for key, value in table.items() if key not in _LISTS}
+    top = _read(_Top, rest, "", known=_LISTS)
     if not top.title:
         raise ConfigError("title is missing: what does the table show?")
     _check_seeds(top.seeds, "seeds")
     if top.metric not in METRICS:
         raise ConfigError(unknown_name("metric", top.metric, METRICS))
-    training = {"training": tables["training"]} if tables["training"] else {}
-    _check_settings(training, "for all columns")
+    common = {"training": top.training} if top.training else {}
+    _check_settings(common, "for all columns")
     experiment = Experiment(
         name,
         top.title,
@@ -120,14 +123,15 @@ def _experiment_of(name: str, table: Mapping[str, Any]) -> Experiment:
         top.metric,
         top.spread,
         top.seeds,
-        read_tuning(tables["tuning"]),
-        tuple(_column(one, where, training) for where, one in _numbered(lists, "data")),
-        tuple(_method(one, where) for where, one in _numbered(lists, "method")),
+        read_tuning(top.tuning),
+        tuple(_column(one, where, common) for where, one in _numbered(table, "data")),
+        tuple(_method(one, where) for where, one in _numbered(table, "method")),
         top.note,
-        tables["space"],
+        top.space,
         top.measure,
     )
-    _check_time(experiment, tables)
+    if top.measure == "time":
+        _check_time(experiment, top)
     _check_labels("data", [column.label for column in experiment.columns])
     _check_labels("method", [method.label for method in experiment.methods])
     _check_column_keys(experiment)
@@ -136,101 +140,76 @@ def _experiment_of(name: str, table: Mapping[str, Any]) -> Experiment:
     return experiment
 
 
-def _check_time(experiment: Experiment, tables: Mapping[str, Table]) -> None:
-    """A table of times has nothing to choose, and needs what its ratios refer to."""
-    if experiment.measure != "time":
-        return
-    for key in ("tuning", "space"):
-        if tables[key]:
-            raise ConfigError(f"[{key}] has no place in a table of times: drop it.")
-    for column in experiment.columns:
-        if column.tuning:
-            raise ConfigError(f"{column.label} has a tuning, in a table of times: drop it.")
-    if all(method.model != "gcn" for method in experiment.methods):
-        raise ConfigError("A table of times needs a method with model = 'gcn' to refer to.")
-
-
 def _column(table: Any, where: str, common: Table) -> Column:
-    inner = ("options", "features", "model", "training", "tuning", "exceptions")
-    read, tables = _read(_Data, table, where, inner)
+    read = _read(_Data, table, where)
     if not read.name:
         raise ConfigError(f"{where}.name is missing: which data set?")
-    try:
+    with _within(f"{where}.name"):
         entry = find(read.name)
-    except ConfigError as error:
-        raise ConfigError(f"{where}.name: {error}") from error
-    chosen, known = tables.pop("options"), options(entry)
-    for option in chosen:
-        if option not in known:
-            none = f"{entry.name} has no options, so not {option!r}."
-            sentence = unknown_name(f"option of {entry.name}", option, known) if known else none
-            raise ConfigError(f"{where}.options: {sentence}")
-    tuning, exceptions = tables.pop("tuning"), tables.pop("exceptions")
-    try:
-        read_tuning(tuning)
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
-    settings = merged(common, {key: value for key, value in tables.items() if value})
+    with _within(f"{where}.options"):
+        check_options(entry, read.options)
+    with _within(where):
+        read_tuning(read.tuning)
+    own = {key: getattr(read, key) for key in ("features", "model", "training")}
+    settings = merged(common, {key: value for key, value in own.items() if value})
     if read.preset is not None:
         settings["preset"] = read.preset
     _check_settings(settings, where)
     protocol = read.protocol or entry.protocol
-    _check_protocol(protocol, where)
-    data = {"name": entry.name, **chosen}
+    written = protocol.endswith(".json") or _PERCENTAGES.fullmatch(protocol)
+    if not written and protocol not in [name for name in PROTOCOLS if name == name.lower()]:
+        raise ConfigError(f"{where}.protocol: {unknown_name('protocol', protocol, PROTOCOLS)}")
     if read.seeds is not None:
         _check_seeds(read.seeds, f"{where}.seeds")
+    for label, one in read.exceptions.items():
+        _check_fixed(one, f"{where}.exceptions.{label}")
+    data = {"name": entry.name, **read.options}
     label = read.label or entry.name
-    for named, one in exceptions.items():
-        _check_fixed(one, f"{where}.exceptions.{named}")
-    return Column(label, data, protocol, settings, read.paper, read.seeds, tuning, exceptions)
+    return Column(
+        label, data, protocol, settings, read.paper, read.seeds, read.tuning, read.exceptions
+    )
 
 
 def _method(table: Any, where: str) -> Method:
-    read, tables = _read(_Method, table, where, ("settings", "space"))
-    if not read.model:
+    given = table if isinstance(table, Mapping) else {}
+    method = _read(Method, table, where, label=given.get("model"), model="")
+    if not method.model:
         raise ConfigError(f"{where}.model is missing: which model?")
-    if read.model not in MODELS:
-        raise ConfigError(f"{where}.model: {unknown_name('model', read.model, MODELS)}")
-    settings, change = tables["settings"], tables["space"]
-    _check_fixed(settings, f"{where}.settings")
-    if change and not read.tuned:
+    if method.model not in MODELS:
+        raise ConfigError(f"{where}.model: {unknown_name('model', method.model, MODELS)}")
+    _check_fixed(method.settings, f"{where}.settings")
+    if method.space and not method.tuned:
         raise ConfigError(f"{where}.space has choices, but tuned = false: drop one of them.")
-    # An empty list removes a key: it is no choice.
-    space = Space.from_table({k: v for k, v in change.items() if v != []}, f"{where}.space")
+    space = _choices(method.space, f"{where}.space")
     for key in space.choices:
-        if key not in space.without(settings).choices:
+        if key not in space.without(method.settings).choices:
             raise ConfigError(f"{where}.space has choices for {key}, which its settings fix.")
-    label = read.label or read.model
-    return Method(label, read.model, read.paper, settings, change, read.ours, read.tuned)
+    return method
 
 
-def _read(
-    cls: type[T], table: Any, where: str, inner: Sequence[str], known: Sequence[str] = ()
-) -> tuple[T, dict[str, Table]]:
-    """The values of a table as a dataclass, and the tables inside it.
+def _read(cls: type[T], table: Any, where: str, known: Sequence[str] = (), **defaults: Any) -> T:
+    """A table as a dataclass.
 
     Args:
         cls: the dataclass.
         table: what the file has.
         where: its name, for messages.
-        inner: the keys of the tables inside; those that are not there are empty.
         known: further keys that a message may propose.
+        **defaults: of fields that have none, or that may not be empty.
     """
     if not isinstance(table, Mapping):
         raise ConfigError(f"{where} must be a table, not {table!r}.")
-    values = [one.name for one in fields(cls)]  # type: ignore[arg-type]
+    names = [one.name for one in fields(cls)]  # type: ignore[arg-type]
     for key in table:
-        if key not in values and key not in inner:
+        if key not in names:
             what = f"key in {where}" if where else "key"
-            raise ConfigError(unknown_name(what, key, [*values, *inner, *known]))
-    tables = {}
-    for key in inner:
-        value = table.get(key, {})
-        if not isinstance(value, Mapping):
-            name = f"{where}.{key}" if where else key
-            raise ConfigError(f"{name} must be a table, not {value!r}.")
-        tables[key] = dict(value)
-    return from_table(cls, {k: v for k, v in table.items() if k in values}, where), tables
+            raise ConfigError(unknown_name(what, key, [*names, *known]))
+    return from_table(cls, {**defaults, **{k: v for k, v in table.items() if v != ""}}, where)
+
+
+def _choices(table: Table, where: str = "space") -> Space:
+    """The choices of a table; an empty list removes a key, so it is none."""
+    return Space.from_table({key: values for key, values in table.items() if values != []}, where)
 
 
 def _numbered(table: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:
@@ -241,6 +220,27 @@ def _numbered(table: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:
     if not found:
         raise ConfigError(f"There is no [[{key}]]: a table needs at least one.")
     return [(f"{key}[{number}]", one) for number, one in enumerate(found, start=1)]
+
+
+@contextmanager
+def _within(where: str) -> Iterator[None]:
+    """Errors inside say where they are."""
+    try:
+        yield
+    except NLSFError as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def _check_time(experiment: Experiment, top: _Top) -> None:
+    """A table of times has nothing to choose, and needs what its ratios refer to."""
+    for key, given in (("tuning", top.tuning), ("space", top.space)):
+        if given:
+            raise ConfigError(f"[{key}] has no place in a table of times: drop it.")
+    for column in experiment.columns:
+        if column.tuning:
+            raise ConfigError(f"{column.label} has a tuning, in a table of times: drop it.")
+    if all(method.model != "gcn" for method in experiment.methods):
+        raise ConfigError("A table of times needs a method with model = 'gcn' to refer to.")
 
 
 def _check_seeds(seeds: int, where: str) -> None:
@@ -257,13 +257,6 @@ def _check_labels(key: str, labels: Sequence[str]) -> None:
             )
 
 
-def _check_protocol(protocol: str, where: str) -> None:
-    named = [name for name in PROTOCOLS if name == name.lower()]
-    if protocol in named or protocol.endswith(".json") or _PERCENTAGES.fullmatch(protocol):
-        return
-    raise ConfigError(f"{where}.protocol: {unknown_name('protocol', protocol, PROTOCOLS)}")
-
-
 def _check_fixed(settings: Any, where: str) -> None:
     """The settings of a method, which are a table of `_SETTINGS`."""
     if not isinstance(settings, Mapping):
@@ -276,13 +269,11 @@ def _check_fixed(settings: Any, where: str) -> None:
 
 def _check_settings(settings: Table, where: str) -> None:
     """Everything but the keys of the model, which depend on its name."""
-    try:
+    with _within(where):
         check_keys(settings)
         chosen = settings.get("preset")
         if chosen is not None and chosen not in PRESETS:
             raise ConfigError(unknown_name("preset", chosen, PRESETS))
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
 
 
 def _check_column_keys(experiment: Experiment) -> None:
@@ -292,9 +283,8 @@ def _check_column_keys(experiment: Experiment) -> None:
     for number, column in enumerate(experiment.columns, start=1):
         for label in column.exceptions:
             if label not in labels:
-                raise ConfigError(
-                    f"data[{number}].exceptions: {unknown_name('method', label, labels)}"
-                )
+                sentence = unknown_name("method", label, labels)
+                raise ConfigError(f"data[{number}].exceptions: {sentence}")
         for key in column.settings.get("model", {}):
             if key not in known:
                 sentence = unknown_name("key of any method's model", key, known)
@@ -303,7 +293,7 @@ def _check_column_keys(experiment: Experiment) -> None:
 
 def _check_common_space(experiment: Experiment) -> None:
     """Choices for all methods must be lists, and of keys that one of them has."""
-    Space.from_table({k: v for k, v in experiment.space.items() if v != []})
+    _choices(experiment.space)
     known = {
         key
         for method in experiment.methods
@@ -320,7 +310,7 @@ def _check_cells(experiment: Experiment) -> None:
     checked: set[str] = set()
     for number, method in enumerate(experiment.methods, start=1):
         for column in experiment.columns:
-            try:
+            with _within(f"method[{number}] ({method.label}) on {column.label}"):
                 find_model(method.model, column.entry.level)
                 cell = experiment.cell(method, column)
                 _check_model(method.model, cell.settings.get("model", {}))
@@ -328,10 +318,11 @@ def _check_cells(experiment: Experiment) -> None:
                 if key not in checked:  # data sets of one level mostly share it
                     cell.space.check(method.model)
                     checked.add(key)
-                _check_removed(method, default_space(method.model, column, cell.settings))
-            except NLSFError as error:
-                where = f"method[{number}] ({method.label}) on {column.label}"
-                raise ConfigError(f"{where}: {error}") from error
+                space = default_space(method.model, column, cell.settings)
+                for name, values in method.space.items():
+                    if not values and name not in space.choices:
+                        what = "key in the space to remove"
+                        raise ConfigError(unknown_name(what, name, space.choices))
 
 
 def _check_model(model: str, settings: Table) -> None:
@@ -344,10 +335,3 @@ def _check_model(model: str, settings: Table) -> None:
     # What no model can be with these settings alone may fit beside those of the preset.
     with suppress(ModelError):
         kind.resolve(filled)
-
-
-def _check_removed(method: Method, space: Space) -> None:
-    """What is taken out of a space must be in it."""
-    for key, values in method.space.items():
-        if not values and key not in space.choices:
-            raise ConfigError(unknown_name("key in the space to remove", key, space.choices))

@@ -1,17 +1,24 @@
-"""Where trials are stored, and which workers are alive: `Keeper`, and one in a file: `Journal`."""
+"""Where trials are kept, and which workers are alive: `Keeper`, and `kept_in`, which opens one.
+
+A `Journal` is a file that the processes of one machine share, `Postgres` a database for several.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
 import secrets
+import threading
+import warnings
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from nlsf.errors import ConfigError, FormatError
+from nlsf.errors import ConfigError, DataError, FormatError
 from nlsf.store import json_lines
 from nlsf.store.files import naming
 from nlsf.store.locks import FileLock, is_held
@@ -31,6 +38,18 @@ ATTEMPT = "nlsf:attempt"
 _ATTEMPTS = 3
 """How often a point is started whose worker died each time."""
 
+_START = b'{"op_code":'
+"""How every line of a journal begins."""
+
+_BEAT = 10
+"""Seconds between two signs of life of a running trial."""
+
+_GRACE = 60
+"""Seconds without a sign after which its worker counts as dead."""
+
+# Not the name of this package: older processes may work on the same database.
+_LOCK = zlib.crc32(b"nlsf.experiments")
+
 
 class Keeper(ABC):
     """Keeps studies, and knows which workers are alive.
@@ -47,20 +66,19 @@ class Keeper(ABC):
     def alone(self) -> AbstractContextManager[None]:
         """Keeps every other worker of the same storage waiting."""
 
-    @abstractmethod
     def at_work(self) -> AbstractContextManager[str]:
-        """Marks this process as alive; gives the name that its trials have."""
+        """Marks this process as alive, if it must; gives the name that its trials have."""
+        return nullcontext(own_name())
 
-    @abstractmethod
     def working(self, trial: Trial) -> AbstractContextManager[None]:
-        """While a trial runs."""
+        """While a trial runs; here its worker's mark is enough."""
+        return nullcontext()
 
-    @abstractmethod
     def alive(self, worker: str) -> bool:
-        """Whether a worker may still be at work."""
+        """Whether a worker may still be at work, as far as it is marked."""
+        return True
 
-    @abstractmethod
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - a file is opened for every line
         """Ends what was opened."""
 
     def rescue(self, study: Study) -> None:
@@ -98,10 +116,6 @@ def own_name() -> str:
     return f"{platform.node() or 'localhost'}:{os.getpid()}"
 
 
-_START = b'{"op_code":'
-"""How every line of a journal begins."""
-
-
 class Journal(Keeper):
     """A journal file of Optuna, ``study.journal``.
 
@@ -130,9 +144,6 @@ class Journal(Keeper):
         except (ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
             raise FormatError(f"{path} is not a journal of trials, or is damaged.") from error
 
-    def close(self) -> None:
-        """Nothing to do: the file is opened for every line."""
-
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Waits for the lock of the file beside."""
@@ -149,11 +160,6 @@ class Journal(Keeper):
                 yield f"{own_name()}:{token}"
             finally:
                 path.unlink(missing_ok=True)
-
-    @contextmanager
-    def working(self, trial: Trial) -> Iterator[None]:
-        """Nothing to do: the worker's lock says it."""
-        yield
 
     def alive(self, worker: str) -> bool:
         """Whether the worker's file is locked; that of a dead worker is removed."""
@@ -185,3 +191,161 @@ def _check_start(path: Path) -> None:
             start = file.read(len(_START))
         if not _START.startswith(start):
             raise FormatError(f"{path} is not a journal of trials: name another file.")
+
+
+class Postgres(Keeper):
+    """A database of Optuna.
+
+    Workers claim trials one at a time by an advisory lock, which the server frees when a connection
+    ends. A running trial records a heartbeat; one that stops beating is given back.
+
+    Args:
+        url: ``postgresql://USER:PASSWORD@HOST/DATABASE``.
+        optuna: the package.
+    """
+
+    def __init__(self, url: str, optuna: Any) -> None:
+        self.label = _label(url)
+        try:
+            import psycopg  # noqa: F401
+            import sqlalchemy
+        except ImportError as error:
+            raise ConfigError(
+                "A PostgreSQL storage needs psycopg: pip install 'nlsf[tune]'."
+            ) from error
+        url = f"postgresql+psycopg://{url.split('://', 1)[1]}"
+        try:
+            self._locks = sqlalchemy.create_engine(
+                url, poolclass=sqlalchemy.pool.NullPool, connect_args={"connect_timeout": 10}
+            )
+            with self.alone(), warnings.catch_warnings():  # two workers must not both make tables
+                warnings.simplefilter("ignore")  # heartbeats are called experimental
+                self.storage = optuna.storages.RDBStorage(
+                    url,
+                    engine_kwargs={"pool_pre_ping": True, "connect_args": {"connect_timeout": 10}},
+                    heartbeat_interval=_BEAT,
+                    grace_period=_GRACE,
+                    heartbeat_stale_trial_callback=give_back,
+                )
+        except (sqlalchemy.exc.SQLAlchemyError, ValueError, RuntimeError) as error:
+            raise ConfigError(f"{self.label} cannot be used: {_reason(error)}.") from error
+
+    def close(self) -> None:
+        """Ends all connections."""
+        storage: Any = self.storage
+        storage.remove_session()
+        storage.engine.dispose()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Waits for an advisory lock of the database."""
+        from sqlalchemy import text
+
+        with self._locks.connect() as connection:
+            connection.execute(text(f"SELECT pg_advisory_lock({_LOCK})"))
+            connection.commit()
+            yield  # the end of the connection frees the lock
+
+    @contextmanager
+    def working(self, trial: Trial) -> Iterator[None]:
+        """Records a sign of life now and every few seconds."""
+        over = threading.Event()
+        number = trial._trial_id
+        storage: Any = self.storage
+
+        def beat() -> None:
+            while not over.wait(_BEAT):
+                storage.record_heartbeat(number)
+
+        storage.record_heartbeat(number)
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def rescue(self, study: Study) -> None:
+        """Gives back the points of trials without heartbeat."""
+        from optuna.storages import fail_stale_trials
+
+        super().rescue(study)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fail_stale_trials(study)
+
+
+def _label(url: str) -> str:
+    """The URL without user, password and options."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or "localhost"
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError as error:
+        raise ConfigError(
+            "The storage is not a URL like postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
+        ) from error
+    return f"postgresql://{host}{port}{parts.path}"
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what the database says, which has no password in it."""
+    original = getattr(error, "orig", None) or error.__cause__ or error
+    original = getattr(original, "orig", None) or original
+    return (
+        str(original).strip().splitlines()[0].rstrip(".") if str(original).strip() else "no answer"
+    )
+
+
+@contextmanager
+def kept_in(storage: str | Path, *, new: bool = True) -> Iterator[Keeper]:
+    """`open_keeper` for a while; a storage that fails meanwhile is one sentence."""
+    keeper = open_keeper(storage, new=new)
+    from optuna.exceptions import StorageInternalError
+
+    try:
+        yield keeper
+    except StorageInternalError as error:
+        raise ConfigError(
+            f"{keeper.label} could not be read or written: go on when it is there again."
+        ) from error
+    finally:
+        keeper.close()
+
+
+def open_keeper(storage: str | Path, *, new: bool = True) -> Keeper:
+    """The storage of a path or a URL.
+
+    Args:
+        storage: a journal file, or ``postgresql://USER@HOST/DATABASE``.
+        new: whether a file that is not there yet is made.
+    """
+    optuna = import_optuna()
+    text = str(storage)
+    if "://" not in text:
+        path = Path(storage)
+        if not new and not path.is_file():
+            raise DataError(f"There is no journal of trials {path}.")
+        return Journal(path, optuna)
+    scheme = text.split("://")[0]
+    if scheme not in ("postgresql", "postgres", "postgresql+psycopg"):
+        raise ConfigError(
+            "The storage must be a path, or postgresql://USER:PASSWORD@HOST/DATABASE, "
+            f"not a URL that begins with {scheme}://."
+        )
+    return Postgres(text, optuna)
+
+
+def import_optuna() -> Any:
+    """The package, quiet.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    try:
+        import optuna
+    except ImportError as error:
+        raise ConfigError("Tuning needs Optuna: pip install 'nlsf[tune]'.") from error
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna

@@ -17,10 +17,9 @@ import numpy as np
 from nlsf.data.metrics import higher_is_better
 from nlsf.display.progress import Phase, Progress
 from nlsf.errors import ModelError, NLSFError
-from nlsf.tables.tune.keeper import EPOCHS, ERROR, WORKER, Keeper, give_back
+from nlsf.tables.tune.keeper import EPOCHS, ERROR, WORKER, Keeper, give_back, kept_in
 from nlsf.tables.tune.objective import Objective
 from nlsf.tables.tune.space import Space, encode
-from nlsf.tables.tune.study import kept_in, open_study
 from nlsf.tables.tune.trials import (
     Grid,
     Trial,
@@ -29,6 +28,7 @@ from nlsf.tables.tune.trials import (
     best_of,
     is_lost,
     key,
+    open_study,
     trials_of,
     tuned_of,
 )

@@ -1,11 +1,13 @@
 """What tuning is asked for and what it finds: `Tuning`, `Trial`, `Tuned`.
 
-A `Grid` is points as Optuna sees them; `read_trials` and `read_tuned` read a study back.
+A `Grid` is points as Optuna sees them. `open_study` begins a study or goes on with it, and
+`read_trials` and `read_tuned` read what it found.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import warnings
 from collections.abc import Collection, Mapping, Sequence
@@ -16,10 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from nlsf.data.metrics import higher_is_better
-from nlsf.errors import ConfigError
-from nlsf.tables.tune.keeper import EPOCHS, ERROR, SPEC, WORKER
+from nlsf.errors import ConfigError, FormatError
+from nlsf.tables.tune.keeper import EPOCHS, ERROR, SPEC, WORKER, Keeper, kept_in
 from nlsf.tables.tune.space import Choice, Point, Space, decode, encode, read_choice
-from nlsf.tables.tune.study import kept_in, load_study
 from nlsf.train.settings.config import TrainingConfig
 from nlsf.train.settings.toml import from_table
 
@@ -308,3 +309,59 @@ def _trial(trial: FrozenTrial, grid: Grid) -> Trial:
         attrs.get(ERROR),
         None if worker is None else ":".join(worker.split(":")[:2]),
     )
+
+
+def open_study(
+    keeper: Keeper, name: str, spec: Mapping[str, Any], *, maximize: bool, first: Mapping[str, Any]
+) -> Study:
+    """A study, new or gone on with; call it while `Keeper.alone`.
+
+    Args:
+        keeper: where it is kept.
+        name: its name.
+        spec: what is tuned, in JSON values.
+        maximize: whether larger values are better.
+        first: parameters of the first trial.
+
+    Raises:
+        ConfigError: a study of this name tunes something else.
+    """
+    import optuna
+
+    known = [one.study_name for one in optuna.get_all_study_summaries(keeper.storage, False)]
+    study = optuna.create_study(
+        storage=keeper.storage,
+        study_name=name,
+        direction="maximize" if maximize else "minimize",
+        load_if_exists=True,
+    )
+    # A worker that was killed in here left a study without its spec or its first trial.
+    if name not in known or SPEC not in study.user_attrs:
+        study.set_user_attr(SPEC, dict(spec))
+    kept = study.user_attrs[SPEC]
+    if other := [key for key in {**kept, **spec} if _text(kept.get(key)) != _text(spec.get(key))]:
+        raise ConfigError(
+            f"The study {name!r} in {keeper.label} was started with another {' and '.join(other)}: "
+            "choose another study name or another storage."
+        )
+    if not study.get_trials(deepcopy=False):
+        study.enqueue_trial(dict(first))
+    return study
+
+
+def load_study(keeper: Keeper, name: str) -> Study:
+    """A study that exists."""
+    import optuna
+
+    known = [one.study_name for one in optuna.get_all_study_summaries(keeper.storage, False)]
+    if name not in known:
+        there = ", ".join(repr(one) for one in sorted(known)) or "none"
+        raise ConfigError(f"There is no study {name!r} in {keeper.label}; there are: {there}.")
+    study = optuna.load_study(study_name=name, storage=keeper.storage)
+    if SPEC not in study.user_attrs:
+        raise FormatError(f"The study {name!r} in {keeper.label} was not made by nlsf.")
+    return study
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

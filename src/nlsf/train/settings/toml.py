@@ -151,6 +151,10 @@ def _convert(hint: Any, value: Any, key: str) -> Any:
                 f"{key} must be one of {', '.join(map(str, arguments))}, not {value!r}."
             )
         return value
+    if origin is dict:  # of any content
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{key} must be a table, not {value!r}.")
+        return dict(value)
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(f"{key} must be a list, not {value!r}.")
