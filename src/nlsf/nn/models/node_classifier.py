@@ -14,7 +14,7 @@ from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.attention import LaplacianAttention, Score, pair_of
 from nlsf.nn.layers.inputs import check_signal
 from nlsf.nn.layers.node import NodeNLSF
-from nlsf.nn.layers.spectral_layer import leave_values_unchecked, require_real
+from nlsf.nn.layers.spectral_layer import leave_values_unchecked, require_real, spectral_branches
 from nlsf.nn.layers.stack import NLSFStack
 from nlsf.nn.models.parts import Operator, check_operators, normalization_of
 from nlsf.nn.networks import FeatureLinear, dropped
@@ -219,7 +219,7 @@ class NodeClassifier(nn.Module):
         x: Any = plan.x
         if self.sees_whole_graph(dataset):
             return WholeGraph(maybe_sparse(x, dtype), plan.graph)
-        if not any(isinstance(branch.bands, PolynomialBands) for branch in self._branches()):
+        if not any(isinstance(branch.bands, PolynomialBands) for branch in spectral_branches(self)):
             x = maybe_sparse(x, dtype)
         options: dict[str, Any] = {"progress": progress}
         if memory is not None:
@@ -292,7 +292,7 @@ class NodeClassifier(nn.Module):
         check_signal(x, c.in_channels, values=False)
         given = pair_of(spectrum) if c.branches == "attention" else (spectrum,)
         prepared: list[FixedRows | FixedBands] = []
-        for branch, one in zip(self._branches(), given, strict=True):
+        for branch, one in zip(spectral_branches(self), given, strict=True):
             lens = branch.lens(x, edge_index, edge_weight, spectrum=one)
             if lens.nodes is not None:
                 raise ModelError("The fast path is for one graph, not for a batch.")
@@ -308,22 +308,9 @@ class NodeClassifier(nn.Module):
             if one.sparse is not None and weight is not None and mapped is None:
                 mapped = one.sparse @ weight
             views.append(one.map(weight, mapped))
-        layer = self.filters.layers[0]
-        if isinstance(layer, LaplacianAttention):
-            y = layer.respond(views)
-        else:
-            assert isinstance(layer, NodeNLSF)
-            y = layer.respond(views[0])
-        return self._decode(y)
-
-    def _branches(self) -> list[NodeNLSF]:
-        layer = self.filters.layers[0]
-        if isinstance(layer, LaplacianAttention):
-            assert isinstance(layer.first, NodeNLSF)
-            assert isinstance(layer.second, NodeNLSF)
-            return [layer.first, layer.second]
-        assert isinstance(layer, NodeNLSF)
-        return [layer]
+        layer: Any = self.filters.layers[0]
+        attends = isinstance(layer, LaplacianAttention)
+        return self._decode(layer.respond(views) if attends else layer.respond(views[0]))
 
 
 def _layer(
