@@ -83,7 +83,7 @@ def dropout_shapes(module: nn.Module, call: Callable[[], object]) -> dict[str, t
 
         return hook
 
-    parts = _dropouts(module).items()
+    parts = active_dropouts(module).items()
     handles = [part.register_forward_pre_hook(record(name)) for name, part in parts]
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
@@ -117,7 +117,7 @@ def draw_masks(
         Buffers by name, ``{"encoder.2.mask": ...}``, float32, for ``torch.func.functional_call``.
     """
     masks = {}
-    for name, part in _dropouts(module).items():
+    for name, part in active_dropouts(module).items():
         if name in shapes:
             window = None if windows is None else windows[name]
             mask = _mask(shapes[name], part.p, generator, window)
@@ -175,7 +175,7 @@ def _mask(
     return uniform.ge_(p).div_(1 - p)
 
 
-def _dropouts(module: nn.Module) -> dict[str, Dropout]:
+def active_dropouts(module: nn.Module) -> dict[str, Dropout]:
     """Those that change anything in training, by name."""
     parts = module.named_modules()
     return {name: part for name, part in parts if isinstance(part, Dropout) and part.p > 0}

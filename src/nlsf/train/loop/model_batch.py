@@ -15,7 +15,13 @@ from torch.func import functional_call, vmap
 from torch.utils._pytree import tree_map
 
 from nlsf.errors import ModelError
-from nlsf.nn.dropout import Dropout, draw_masks, draw_padded_masks, dropout_shapes
+from nlsf.nn.dropout import (
+    Dropout,
+    active_dropouts,
+    draw_masks,
+    draw_padded_masks,
+    dropout_shapes,
+)
 from nlsf.nn.plans import Plan
 from nlsf.train.loop.group import Group, with_shared_norms
 
@@ -45,8 +51,10 @@ class ModelBatch:
         self.plan = plan
         self.group = group or Group()
         self.models = [with_shared_norms(model, self.group) for model in models]
-        if len({_dropout_places(model) for model in models}) > 1:
+        places = {tuple(active_dropouts(model)) for model in models}
+        if len(places) > 1:
             raise ModelError("Models trained together must have dropout in the same places.")
+        self._drops = any(places)
         self.generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         self.params = {k: v.requires_grad_() for k, v in _stack(models, "named_parameters").items()}
         self.buffers = _stack(models, "named_buffers")
@@ -149,7 +157,7 @@ class ModelBatch:
             state: parameters and buffers.
             chosen: what `Plan.select` gave for this process's share of the examples.
         """
-        if not _dropout_places(self._applied):
+        if not self._drops:
             return {}
         padded = self.plan.padded(chosen)
         if count not in self._shapes:
@@ -157,7 +165,11 @@ class ModelBatch:
             # Drawn for the whole batch, so that masks do not depend on who computes a row.
             self._windows[count] = {name: self.group.window(s[0]) for name, s in shapes.items()}
             if padded is not None:
-                shapes = {name: _any_rows(s, padded.width) for name, s in shapes.items()}
+                # The number of rows where padding decides it is each model's own.
+                shapes = {
+                    name: torch.Size([0, *s[1:]]) if s[0] == padded.width else s
+                    for name, s in shapes.items()
+                }
             self._shapes[count] = shapes
         shapes, windows = self._shapes[count], self._windows[count]
         if padded is not None:
@@ -177,16 +189,6 @@ class _Applied(nn.Module):
 
     def forward(self, chosen: Any) -> Tensor:
         return self.plan.apply(self.model, chosen)
-
-
-def _any_rows(shape: torch.Size, width: int) -> torch.Size:
-    """The shape of a mask, without the number of its rows where padding decides it."""
-    return torch.Size([0, *shape[1:]]) if shape[0] == width else shape
-
-
-def _dropout_places(model: nn.Module) -> tuple[str, ...]:
-    parts = model.named_modules()
-    return tuple(name for name, part in parts if isinstance(part, Dropout) and part.p > 0)
 
 
 def _stack(models: Sequence[nn.Module], what: str) -> dict[str, Tensor]:

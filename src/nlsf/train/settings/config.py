@@ -243,14 +243,21 @@ def resolve(
     table = _as_before(table, kind)
     chosen = preset(table.get("preset"), dataset, kind, homophilous)
     full = merged(chosen, {k: v for k, v in table.items() if k != "preset"})
-    if "warmup" not in table.get("training", {}):  # a short trial has no room for the preset's
-        full["training"] = _with_room(full.get("training", {}))
+    training = full.get("training", {})
+    epochs, warmup = training.get("epochs"), training.get("warmup")
+    own = "warmup" in table.get("training", {})
+    if isinstance(epochs, int) and isinstance(warmup, int) and not own:
+        # A short trial has no room for the preset's: one epoch must be left to keep.
+        training = {**training, "warmup": max(0, min(warmup, epochs - 1))}
     model = {k: v for k, v in full.get("model", {}).items() if k != "name"}
     for key, default in kind.resolve({}).items():
         if isinstance(default, Mapping) and "kind" in default and isinstance(model.get(key), dict):
             model[key] = {"kind": default["kind"], **model[key]}
     metric = full.get("metric", dataset.metric)
-    _check_metric(metric, dataset)
+    known = ("rmse", "mae") if dataset.is_regression else ("accuracy", "macro_f1", "roc_auc")
+    if metric not in known:
+        what = "a regression" if dataset.is_regression else "classes"
+        raise ConfigError(f"metric must be one of {', '.join(known)} for {what}, not {metric!r}.")
     return RunConfig(
         DataConfig.from_table(full["data"]),
         str(full.get("protocol", protocol)),
@@ -258,16 +265,8 @@ def resolve(
         metric,
         from_table(FeatureConfig, full.get("features", {}), "features"),
         {"name": name, **kind.resolve(model)},
-        from_table(TrainingConfig, full.get("training", {}), "training"),
+        from_table(TrainingConfig, training, "training"),
     )
-
-
-def _with_room(training: Table) -> Table:
-    """A warm-up that leaves an epoch to keep."""
-    epochs, warmup = training.get("epochs"), training.get("warmup")
-    if isinstance(epochs, int) and isinstance(warmup, int):
-        return {**training, "warmup": max(0, min(warmup, epochs - 1))}
-    return training
 
 
 def apply_settings(table: Mapping[str, Any], settings: Sequence[str]) -> Table:
@@ -327,13 +326,6 @@ def _check_file_options(config: DataConfig) -> None:
             raise ConfigError(f"data.{key} cannot be set for {config.name}, which is a file.")
         if not isinstance(value, str):
             raise ConfigError(f"data.features must be the path of a file, not {value!r}.")
-
-
-def _check_metric(metric: Any, dataset: Dataset) -> None:
-    known = ("rmse", "mae") if dataset.is_regression else ("accuracy", "macro_f1", "roc_auc")
-    if metric not in known:
-        kind = "a regression" if dataset.is_regression else "classes"
-        raise ConfigError(f"metric must be one of {', '.join(known)} for {kind}, not {metric!r}.")
 
 
 def user_path(text: str) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 import torch
@@ -44,6 +45,7 @@ class ModelKind:
         fixed: fields that the name stands for, and that cannot be set otherwise.
         preset: tables that go before the preset of the data.
         solve: for a model without epochs: what finds its outputs.
+        for_level: makes the model of ``config`` and a level, where ``module(config)`` does not.
     """
 
     name: str
@@ -54,6 +56,7 @@ class ModelKind:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     preset: Mapping[str, Any] = field(default_factory=dict)
     solve: Solve | None = None
+    for_level: Callable[[Any, Level], nn.Module] | None = None
 
     def build(
         self,
@@ -76,9 +79,7 @@ class ModelKind:
         if self.of_one_graph:
             sizes["num_nodes"] = num_nodes
         config = from_table(self.config, {**settings, **self.fixed, **sizes}, "model")
-        if issubclass(self.module, Peer):
-            return PeerModel(self.module, config, level)  # type: ignore[arg-type]
-        return self.module(config)
+        return self.module(config) if self.for_level is None else self.for_level(config, level)
 
     def resolve(self, settings: Mapping[str, Any]) -> Table:
         """All settings, checked: what is left out has its default.
@@ -195,7 +196,9 @@ def _peer(peer: type[Peer]) -> ModelKind:
     usual = {"lr": 0.01, "weight_decay": 5e-4, "psi_lr": 0.01, "psi_weight_decay": 0.0}
     levels: Any = peer.for_levels
     preset = {"training": {**usual, **peer.preset}} if "node" in levels else {}
-    return ModelKind(peer.name, peer.title, levels, peer, peer.settings(), preset=preset)
+    made: Any = partial(PeerModel, peer)
+    kind = peer.name, peer.title, levels, peer, peer.settings()
+    return ModelKind(*kind, preset=preset, for_level=made)
 
 
 def _solver(solver: Solver) -> ModelKind:
