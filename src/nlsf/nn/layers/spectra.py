@@ -14,7 +14,6 @@ from nlsf.nn.layers.inputs import check_batch, check_graph
 from nlsf.spectral import (
     Bands,
     Lens,
-    PolynomialBands,
     Spectrum,
     batched_eigh,
     laplacian,
@@ -89,9 +88,8 @@ def _lens_for(
         return spectrum
     real = x.real.dtype if x.is_complex() else x.dtype
     options: dict[str, Any] = {"complement": complement, "dtype": real, "device": x.device}
-    polynomial = isinstance(bands, PolynomialBands)
     if spectrum is not None:
-        if polynomial:
+        if not bands.exact:
             raise ModelError(
                 "Polynomial bands read the graph, not eigenvectors: pass edge_index, or "
                 "spectrum=Lens.of(shift, bands), with a list of operators for many graphs."
@@ -120,7 +118,7 @@ def _lens_for(
             return batched_eigh(graphs, bands=bands)
         return partial_eigh(graphs, bands=bands)
 
-    if polynomial:
+    if not bands.exact:
         key = (place, bands, *options.values())
         return _remembered(_lenses, key, lambda: Lens.of(shifts(), bands, **options))
     return _of_spectra(_remembered(_spectra, (place, bands.demand()), solved), bands, options)

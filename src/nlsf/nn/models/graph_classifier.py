@@ -22,7 +22,7 @@ from nlsf.nn.plans.plan import Examples, Plan, Signals
 from nlsf.nn.plans.spectral import PreparedSet, SpectralBatches, bands_key, usual_plan
 from nlsf.nn.responses.psi import Psi, ResponseName, Start
 from nlsf.nn.responses.response import Sharing
-from nlsf.spectral import Bands, DyadicBands, IndexBands, PolynomialBands
+from nlsf.spectral import Bands, DyadicBands, IndexBands
 from nlsf.spectral.lens import FixedNodes, FixedNorms
 
 _CHUNK = 256
@@ -190,7 +190,7 @@ class GraphClassifier(nn.Module):
         c = self.config
         if c.level == "graph":
             bands = (layer.bands for layer in self.modules() if isinstance(layer, SpectralLayer))
-            return c.norm == 2 and not any(isinstance(one, PolynomialBands) for one in bands)
+            return c.norm == 2 and all(one.exact for one in bands)
         return all(part.form == "diagonal" for part in self.modules() if isinstance(part, Psi))
 
     def prepare(

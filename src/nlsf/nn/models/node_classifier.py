@@ -27,7 +27,7 @@ from nlsf.nn.plans.spectral import (
 )
 from nlsf.nn.responses.psi import ResponseName, Start
 from nlsf.nn.responses.response import Mode, Sharing
-from nlsf.spectral import Bands, DyadicBands, IndexBands, PolynomialBands, View
+from nlsf.spectral import Bands, DyadicBands, IndexBands, View
 from nlsf.spectral.eigen.cache import SpectrumCache
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nlsf.spectral.lens import FixedBands, FixedRows
@@ -219,7 +219,7 @@ class NodeClassifier(nn.Module):
         x: Any = plan.x
         if self.sees_whole_graph(dataset):
             return WholeGraph(maybe_sparse(x, dtype), plan.graph)
-        if not any(isinstance(branch.bands, PolynomialBands) for branch in spectral_branches(self)):
+        if all(branch.bands.exact for branch in spectral_branches(self)):
             x = maybe_sparse(x, dtype)
         options: dict[str, Any] = {"progress": progress}
         if memory is not None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from nlsf.nn.layers.spectral_layer import SpectralLayer, spectral_branches
 from nlsf.nn.plans.plan import Examples, GraphBatches, Plan, Signals, WholeGraph, edges_of
-from nlsf.spectral import Lens, PolynomialBands, ShiftOperator, laplacian
+from nlsf.spectral import Lens, ShiftOperator, laplacian
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nlsf.spectral.lens import FixedBands, FixedRows
 
@@ -111,8 +111,7 @@ def usual_plan(
     graph, lenses = dataset.graphs[0], []
     for branch in branches:
         shift = operator_of(graph, branch)
-        polynomial = isinstance(branch.bands, PolynomialBands)
-        work = "Polynomial bands" if polynomial else "Eigendecomposition"
+        work = "Eigendecomposition" if branch.bands.exact else "Polynomial bands"
         progress(f"{work} of {shift.name}, {shift.num_nodes:,} nodes")
         lenses.append(
             Lens.of(shift, branch.bands, complement=branch.complement, dtype=dtype, cache=cache)
@@ -264,8 +263,6 @@ def _parts(
 ) -> list[Lens]:
     """The lens of each graph."""
     shifts = [operator_of(graph, branch) for graph in graphs]
-    work = (
-        "Polynomial bands" if isinstance(branch.bands, PolynomialBands) else "Eigendecompositions"
-    )
+    work = "Eigendecompositions" if branch.bands.exact else "Polynomial bands"
     progress(f"{work} of {len(shifts):,} graphs, {shifts[0].name}")
     return Lens.each(shifts, branch.bands, complement=branch.complement, dtype=dtype)

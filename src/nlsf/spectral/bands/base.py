@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -19,7 +20,13 @@ class Bands(ABC):
 
     A family is a frozen dataclass that implements the four members below; `Lens` does the
     rest. The band of an eigenpair may depend on its eigenspace, never on the vector chosen in it.
+
+    Attributes:
+        exact: whether every eigenspace lies in one band, so that the bands are made of
+            eigenvectors. A family that overlaps has a lens of its own, which reads the operator.
     """
+
+    exact: ClassVar[bool] = True
 
     @property
     @abstractmethod

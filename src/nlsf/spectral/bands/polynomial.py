@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -42,6 +43,8 @@ class PolynomialBands(Bands):
         BandError: for a base whose edges depend on the eigenvalues, an order below 1, or negative
             pairs.
     """
+
+    exact: ClassVar[bool] = False
 
     base: Bands = field(default_factory=DyadicBands)
     order: int = 32
