@@ -30,8 +30,10 @@ def test_norms_and_gains_are_those_of_the_filters():
         lens = one.layer.lens(seen.signal, graph.edge_index)
         norms = lens(seen.signal).norms()
         torch.testing.assert_close(one.norms, norms)
-        torch.testing.assert_close(one.start, one.layer.start.gains(lens.frequencies))
-        torch.testing.assert_close(one.gains, one.layer.response(norms, one.start).detach())
+        torch.testing.assert_close(one.gains_before, one.layer.start.gains(lens.frequencies))
+        torch.testing.assert_close(
+            one.gains_after, one.layer.response(norms, one.gains_before).detach()
+        )
     assert [float(alpha) for alpha in seen.alpha] == [0.5]
 
 
@@ -39,7 +41,10 @@ def test_before_training_gains_are_those_of_the_start():
     graph = node_data().graphs[0]
     seen, _ = observed(node_model(), graph.x, graph.edge_index)
     for one in seen.filters:
-        torch.testing.assert_close(one.gains, one.start.to(one.gains)[:, None].expand_as(one.gains))
+        torch.testing.assert_close(
+            one.gains_after,
+            one.gains_before.to(one.gains_after)[:, None].expand_as(one.gains_after),
+        )
 
 
 def test_the_signal_is_what_the_encoder_gives():
@@ -55,7 +60,7 @@ def test_a_full_response_has_no_gains_of_bands():
     graph = node_data().graphs[0]
     model = node_model(branches="value", response="full", place="hidden")
     seen, _ = observed(model, graph.x, graph.edge_index)
-    assert seen.filters[0].gains is None
+    assert seen.filters[0].gains_after is None
     assert seen.alpha == []
 
 
@@ -70,7 +75,7 @@ def test_a_graph_level_filter_shows_its_norms():
         mapped = one.layer.lin(data.signals).detach()
         lens = one.layer.lens(mapped, data.graphs[0].edge_index)
         torch.testing.assert_close(one.norms, lens(mapped).norms())
-        assert one.gains is None
+        assert one.gains_after is None
 
 
 def test_observing_changes_nothing_and_leaves_nothing():
@@ -96,8 +101,8 @@ def test_batches_are_joined_in_their_order():
     assert isinstance(joined.filters[0].layer, NodeNLSF)
     for one, other in zip(joined.filters, whole.filters, strict=True):
         torch.testing.assert_close(one.norms, other.norms)
-        torch.testing.assert_close(one.gains, other.gains)
-        torch.testing.assert_close(one.start, other.start)
+        torch.testing.assert_close(one.gains_after, other.gains_after)
+        torch.testing.assert_close(one.gains_before, other.gains_before)
     assert joined.alpha[0].shape == (30,)
     torch.testing.assert_close(joined.alpha[0], whole.alpha[0])
 

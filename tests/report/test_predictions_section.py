@@ -124,9 +124,9 @@ def test_numbers_are_drawn_in_fifths(tmp_path):
 def test_test_graphs_stand_side_by_side(tmp_path):
     run = trained_run(graph_data(200), tmp_path / "run", protocol="60-20-20")
     (drawing,) = graph_charts(run)
-    sizes = [run.dataset.graphs[i].num_nodes for i in run.rows[:12]]
+    sizes = [run.dataset.graphs[i].num_nodes for i in run.predicted[:12]]
     assert len(drawing.positions) == sum(sizes)
-    edges = [run.dataset.graphs[i].num_edges // 2 for i in run.rows[:12]]
+    edges = [run.dataset.graphs[i].num_edges // 2 for i in run.predicted[:12]]
     assert len(drawing.edges) == sum(edges)
     wrong = run.output.argmax(-1) != run.test_labels
     expected = [bool(w) for w, n in zip(wrong[:12], sizes, strict=True) for _ in range(n)]
@@ -143,10 +143,10 @@ def test_graphs_that_are_too_large_are_not_drawn(tmp_path, monkeypatch):
 def test_signals_are_drawn_on_the_graph(tmp_path):
     run = trained_run(signal_data(), tmp_path / "run")
     (drawing,) = graph_charts(run)
-    count = min(6, len(run.rows))
+    count = min(6, len(run.predicted))
     assert len(drawing.positions) == 20 * count
     assert len(drawing.edges) == 40 * count
-    assert drawing.texts[25].startswith(f"signal {int(run.rows[1])}: label")
+    assert drawing.texts[25].startswith(f"signal {int(run.predicted[1])}: label")
     assert "node 5, value" in drawing.texts[25]
 
 

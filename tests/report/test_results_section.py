@@ -114,8 +114,8 @@ def test_long_trainings_are_thinned_and_keep_the_best_epoch(many):
 
 
 def test_averaged_weights_are_said(many):
-    training = {**many.table["training"], "average": 0.1}
-    averaged = dataclasses.replace(many, table={**many.table, "training": training})
+    training = {**many.settings["training"], "average": 0.1}
+    averaged = dataclasses.replace(many, settings={**many.settings, "training": training})
     assert "averaged" not in learning_curves(many)[1].caption
     assert "averaged over the epochs before it" in learning_curves(averaged)[1].caption
 

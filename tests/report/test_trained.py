@@ -30,7 +30,7 @@ def test_outputs_are_those_of_the_model(tmp_path, data, changes):
     run = trained_run(data, tmp_path / "run", **changes)
     said = predict(tmp_path / "run", data, cache=False).output
     own = run.output if data.is_regression else run.output.softmax(-1)
-    torch.testing.assert_close(own, said[run.rows], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(own, said[run.predicted], rtol=1e-4, atol=1e-5)
     assert len(run.test_output) == len(run.test_labels) == len(run.split.test)
     assert len(run.branches) == 2
 
@@ -67,7 +67,7 @@ def test_the_page_names_the_operators(tmp_path, data, index, value, complement):
         f"index filter on {index}",
         f"value filter on {value}",
     ]
-    said = predict(tmp_path / "run", dataset, cache=False).output[run.rows]
+    said = predict(tmp_path / "run", dataset, cache=False).output[run.predicted]
     torch.testing.assert_close(run.output.softmax(-1), said, rtol=1e-4, atol=1e-5)
     page = run_page(run.record.folder, dataset=dataset, cache=False)
     shown = sections(page)

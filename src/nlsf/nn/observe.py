@@ -25,23 +25,23 @@ class Observation:
     Attributes:
         layer: the filter.
         norms: (B, d), the norm of each channel in each band; (G, B, d) for graphs or signals.
-        start: (B,) or (G, B), the gains before training; ``None`` for a graph-level filter.
-        gains: (B, d) or (G, B, d), the gains now; ``None`` for a graph-level filter, and for the
-            full form, which is not one number a band and channel.
+        gains_before: (B,) or (G, B), those before training; ``None`` for a graph-level filter.
+        gains_after: (B, d) or (G, B, d), those of the model now; ``None`` for a graph-level
+            filter, and for the full form, which is not one number a band and channel.
     """
 
     layer: Filter
     norms: Tensor
-    start: Tensor | None = None
-    gains: Tensor | None = None
+    gains_before: Tensor | None = None
+    gains_after: Tensor | None = None
 
     @property
     def linear_start(self) -> bool:
         """Whether the filter was a linear one before training, with a gain in every band."""
         layer = self.layer
-        if not isinstance(layer, NodeNLSF) or self.start is None:
+        if not isinstance(layer, NodeNLSF) or self.gains_before is None:
             return False
-        return layer.start.name != "random" and bool((self.start > 0).all())
+        return layer.start.name != "random" and bool((self.gains_before > 0).all())
 
     @property
     def exponent(self) -> float:
@@ -78,8 +78,8 @@ class Observations:
                 Observation(
                     first.layer,
                     torch.cat([one.norms for one in many]),
-                    _cat([one.start for one in many]),
-                    _cat([one.gains for one in many]),
+                    _cat([one.gains_before for one in many]),
+                    _cat([one.gains_after for one in many]),
                 )
             )
         # A scalar weight is the same for all batches; one a graph goes on from batch to batch.

@@ -124,7 +124,7 @@ def _result(runs: Runs, done: Runs, pairs: Sequence[Paired]) -> str:
 def _overview(runs: Runs) -> DataTable:
     rows = []
     for name, run in runs.items():
-        protocol, metric = str(run.table["protocol"]), run.metric
+        protocol, metric = str(run.settings["protocol"]), run.metric
         row = [name, run.name, run.model, protocol, metric_name(metric), str(len(run.seeds))]
         if run.finished:
             row += [metric_spread(metric, *interval(run.known_values(p))) for p in ("val", "test")]
@@ -244,7 +244,7 @@ def _mean_curve(name: str, run: RunRecord, key: str) -> Series:
 
 def _settings(runs: Runs) -> Content:
     tables = {
-        name: {key: _text(value) for key, value in flat(run.table)} for name, run in runs.items()
+        name: {key: _text(value) for key, value in flat(run.settings)} for name, run in runs.items()
     }
     return _differing(tables, "setting", "All settings are the same.")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from nlsf.nn.observe import Observation
-from nlsf.report.charts import BarChart, Chart, HeatMap, LineChart, Series
+from nlsf.report.charts import BarChart, Chart, HeatMap, Kind, LineChart, Series
 from nlsf.report.spectrum_section import band_names
 from nlsf.report.trained import TrainedRun
 
@@ -81,92 +81,107 @@ def attention_chart(run: TrainedRun) -> BarChart:
     )
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """A filter with the names that its charts give to it, its bands and its first channels."""
+
+    seen: Observation
+    title: str
+    bands: list[str]
+    channels: list[str]
+
+    def by_channel(self, what: str, caption: str, values: Tensor, kind: Kind) -> HeatMap:
+        """A map of numbers (..., B, d), averaged over examples where they have numbers each."""
+        total, shown = values.shape[-1], len(self.channels)
+        if values.ndim == 3:
+            values = values.mean(0)
+            caption += " Means over the test examples."
+        if shown < total:
+            caption += f" The first {shown} of {total} channels are shown."
+        cells = values[:, :shown].tolist()
+        title = f"{what}: {self.title}"
+        return HeatMap(title, caption, "channel", "band", self.channels, self.bands, cells, kind)
+
+
 def _one_filter(run: TrainedRun, seen: Observation, title: str, layer: int) -> list[Chart]:
     seen = _without_empty(seen)
-    bands = band_names(seen.layer.bands, seen.norms.shape[-2])
-    channels = run.channels if layer == 0 else []
+    known = run.channels if layer == 0 else []
     width = min(seen.norms.shape[-1], _CHANNELS)
-    names = [channels[i] if i < len(channels) else f"channel {i + 1}" for i in range(width)]
-    charts: list[Chart] = [_coefficients(seen, title, bands, names)]
+    names = [known[i] if i < len(known) else f"channel {i + 1}" for i in range(width)]
+    shown = _Shown(seen, title, band_names(seen.layer.bands, seen.norms.shape[-2]), names)
+    charts: list[Chart] = [
+        shown.by_channel(
+            "Analysis coefficients",
+            "What the filter reads: how the energy of each channel is divided over the bands. Each "
+            "column sums to 100 %. These numbers do not change when the graph's symmetries act on "
+            "the signal, which is what makes the filter symmetric.",
+            energy_shares(seen.norms),
+            "share",
+        )
+    ]
     if seen.norms.ndim == 3 and not run.dataset.is_regression:
-        charts.append(_class_map(run, seen, title, bands))
-    if seen.gains is not None and seen.start is not None:
-        charts += [_gain_lines(seen, title), _gain_map(seen, title, bands, names)]
+        charts.append(_class_map(run, shown))
+    if seen.gains_after is not None and seen.gains_before is not None:
+        caption = (
+            "The gain of each band and channel; before training it is that of a random network."
+        )
+        if seen.linear_start:
+            caption = (
+                "By what factor training has changed the gain of each band and channel, 1 + Psi: "
+                "at the start it is 1 everywhere."
+            )
+        charts.append(_gain_lines(shown, seen.gains_before, seen.gains_after))
+        charts.append(shown.by_channel("Learned response", caption, response_factor(seen), "gain"))
     return charts
 
 
 def _without_empty(seen: Observation) -> Observation:
     """Without the complement, where the bands leave nothing to it."""
-    bands = seen.layer.bands
+    bands, before, after = seen.layer.bands, seen.gains_before, seen.gains_after
     if not bands.covers_all:
         return seen
     some = slice(bands.n_bands)
-    start = None if seen.start is None else seen.start[..., some]
-    gains = None if seen.gains is None else seen.gains[..., some, :]
-    return Observation(seen.layer, seen.norms[..., some, :], start, gains)
+    before = None if before is None else before[..., some]
+    after = None if after is None else after[..., some, :]
+    return Observation(seen.layer, seen.norms[..., some, :], before, after)
 
 
-def _coefficients(
-    seen: Observation, title: str, bands: Sequence[str], channels: Sequence[str]
-) -> HeatMap:
-    shares = energy_shares(seen.norms)
-    averaged = shares.ndim == 3
-    shares = shares.mean(0) if averaged else shares
-    total = seen.norms.shape[-1]
+def _class_map(run: TrainedRun, shown: _Shown) -> HeatMap:
+    classes = list(run.dataset.classes)
+    shares = by_class(shown.seen.norms, run.test_labels, len(classes))
     return HeatMap(
-        f"Analysis coefficients: {title}",
-        "What the filter reads: how the energy of each channel is divided over the bands. Each "
-        "column sums to 100 %. These numbers do not change when the graph's symmetries act on the "
-        "signal, which is what makes the filter symmetric."
-        + (" Means over the test examples." if averaged else "")
-        + _first(total, len(channels)),
-        "channel",
-        "band",
-        list(channels),
-        list(bands),
-        shares[:, : len(channels)].tolist(),
-        kind="share",
-    )
-
-
-def _class_map(run: TrainedRun, seen: Observation, title: str, bands: Sequence[str]) -> HeatMap:
-    classes = run.dataset.classes
-    table = by_class(seen.norms, run.test_labels, len(classes))
-    return HeatMap(
-        f"Energy by class: {title}",
+        f"Energy by class: {shown.title}",
         "Where test examples of each class have their energy, averaged over channels. Columns that "
         "look alike belong to classes that this filter can tell apart only by finer differences.",
         "class",
         "band",
-        list(classes),
-        list(bands),
-        [[None if value.isnan() else float(value) for value in row] for row in table],
+        classes,
+        shown.bands,
+        shares.tolist(),
         kind="share",
     )
 
 
-def _gain_lines(seen: Observation, title: str) -> LineChart:
-    assert seen.gains is not None
-    assert seen.start is not None
-    gains = seen.gains.double().movedim(-2, 0).flatten(1)  # (B, channels of all examples)
-    start = seen.start.double().reshape(-1, gains.shape[0]).mean(0)
+def _gain_lines(shown: _Shown, before: Tensor, after: Tensor) -> LineChart:
+    seen = shown.seen
+    gains = after.double().movedim(-2, 0).flatten(1)  # (B, channels of all examples)
     x = [float(j + 1) for j in range(gains.shape[0])]
     series = [
         Series("after training, mean", x, gains.mean(1).tolist()),
         Series("after training, smallest", x, gains.amin(1).tolist(), faint=True),
         Series("after training, largest", x, gains.amax(1).tolist(), faint=True),
     ]
-    if seen.linear_start:
-        series.insert(0, Series("before training", x, start.tolist()))
     notes = ""
-    if not seen.linear_start:
+    if seen.linear_start:
+        mean = before.double().reshape(-1, gains.shape[0]).mean(0)
+        series.insert(0, Series("before training", x, mean.tolist()))
+    else:
         notes = " Before training the response is a random network, which has no gains to show."
     if seen.exponent:
         notes += f" The filter first divides each band by the power {seen.exponent:g} of its norm."
-    has_rest = len(x) > seen.layer.bands.n_bands
-    rest = "; the last is what the bands leave" if has_rest else ""
+    rest = "; the last is what the bands leave" if len(x) > seen.layer.bands.n_bands else ""
     return LineChart(
-        f"Learned gains: {title}",
+        f"Learned gains: {shown.title}",
         "By what the filter multiplies each band: above the start, training has turned the band "
         "up; near 0, the band is blocked. Smallest and largest are over channels: where they part, "
         "the filter treats channels differently, by what it reads in them." + notes,
@@ -176,41 +191,12 @@ def _gain_lines(seen: Observation, title: str) -> LineChart:
     )
 
 
-def _gain_map(
-    seen: Observation, title: str, bands: Sequence[str], channels: Sequence[str]
-) -> HeatMap:
-    factor = response_factor(seen)
-    factor = factor.mean(0) if factor.ndim == 3 else factor
-    return HeatMap(
-        f"Learned response: {title}",
-        (
-            "By what factor training has changed the gain of each band and channel, "
-            "1 + Psi: at the start it is 1 everywhere."
-            if seen.linear_start
-            else "The gain of each band and channel; before training it is that of a random "
-            "network."
-        )
-        + (" Means over the test examples." if seen.norms.ndim == 3 else "")
-        + _first(seen.norms.shape[-1], len(channels)),
-        "channel",
-        "band",
-        list(channels),
-        list(bands),
-        factor[:, : len(channels)].tolist(),
-        kind="gain",
-    )
-
-
 def response_factor(seen: Observation) -> Tensor:
     """The gains after training over those before it, (..., B, d): 1 + Psi.
 
     The gains themselves where the filter does not start as a linear one.
     """
-    assert seen.gains is not None
-    assert seen.start is not None
-    gains = seen.gains.double()
-    return gains / seen.start.double().unsqueeze(-1) if seen.linear_start else gains
-
-
-def _first(total: int, shown: int) -> str:
-    return f" The first {shown} of {total} channels are shown." if shown < total else ""
+    assert seen.gains_after is not None
+    assert seen.gains_before is not None
+    gains = seen.gains_after.double()
+    return gains / seen.gains_before.double().unsqueeze(-1) if seen.linear_start else gains

@@ -174,14 +174,14 @@ def _set_drawing(run: TrainedRun) -> list[Chart]:
     """The first test graphs that fit, side by side."""
     chosen: list[int] = []
     total = 0
-    for place, number in enumerate(run.rows.tolist()):
+    for place, number in enumerate(run.predicted.tolist()):
         size = int(run.dataset.graphs[number].num_nodes or 0)
         if total + size <= _NODES and len(chosen) < _GRAPHS:
             chosen.append(place)
             total += size
     if not chosen:
         return []
-    rows, output = run.rows[chosen], run.output[chosen]
+    rows, output = run.predicted[chosen], run.output[chosen]
     pictures = [picture_of(run.dataset.graphs[i], _NODES) for i in rows.tolist()]
     colours, names = _predicted(run, output)
     verdicts, wrong = _verdicts(run, rows, output), _wrong(run, rows, output)
@@ -196,7 +196,7 @@ def _set_drawing(run: TrainedRun) -> list[Chart]:
     return [
         GraphDrawing(
             "Predictions on test graphs",
-            f"{plural(len(chosen), 'test graph')} of {len(run.rows):,}, the first that fit. "
+            f"{plural(len(chosen), 'test graph')} of {len(run.predicted):,}, the first that fit. "
             + caption,
             *side_by_side(pictures).drawn(),
             [colours[i] for i in owner],
@@ -212,10 +212,10 @@ def _signal_drawing(run: TrainedRun) -> list[Chart]:
     assert run.dataset.signals is not None
     graph = run.dataset.graphs[0]
     size = int(graph.num_nodes or 0)
-    count = min(_SIGNALS, _NODES // max(size, 1), len(run.rows))
+    count = min(_SIGNALS, _NODES // max(size, 1), len(run.predicted))
     if count == 0:
         return []
-    rows, output = run.rows[:count], run.output[:count]
+    rows, output = run.predicted[:count], run.output[:count]
     strength = run.dataset.signals[rows].double()
     strength = strength[..., 0] if strength.shape[-1] == 1 else strength.norm(dim=-1)
     verdicts, wrong = _verdicts(run, rows, output), _wrong(run, rows, output)
@@ -227,9 +227,9 @@ def _signal_drawing(run: TrainedRun) -> list[Chart]:
     return [
         GraphDrawing(
             "Test signals on the graph",
-            f"The first {plural(count, 'test signal')} of {len(run.rows):,}. Colours are fifths of "
-            "the values from low to high; signals with a wrong prediction are outlined. Point at a "
-            "node to read the label and the prediction.",
+            f"The first {plural(count, 'test signal')} of {len(run.predicted):,}. Colours are "
+            "fifths of the values from low to high; signals with a wrong prediction are outlined. "
+            "Point at a node to read the label and the prediction.",
             *side_by_side([picture_of(graph, _NODES)] * count).drawn(),
             *quantiles(strength.flatten()),
             texts,

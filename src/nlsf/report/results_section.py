@@ -95,7 +95,7 @@ def learning_curves(record: RunRecord) -> list[Chart]:
         *_validation_curves(record, "val_loss"),
     ]
     faint = " Faint lines are other seeds." if len(loss) > 2 else ""
-    averaged = record.table.get("training", {}).get("average", 0) > 0
+    averaged = record.settings.get("training", {}).get("average", 0) > 0
     mean = ", averaged over the epochs before it," if averaged else ""
     return [
         LineChart(
@@ -153,7 +153,7 @@ def settings_charts(record: RunRecord) -> list[Chart]:
             "Settings",
             "Everything that defines the run: config.toml in its folder holds the same.",
             ["key", "value"],
-            [[key, setting_text(value)] for key, value in flat(record.table)],
+            [[key, setting_text(value)] for key, value in flat(record.settings)],
         )
     ]
     if record.finished:

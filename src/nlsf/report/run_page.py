@@ -47,7 +47,9 @@ def run_page(
     """
     record = RunRecord.read(folder, seed)
     state = plural(len(record.results), "seed") if record.finished else "unfinished"
-    page = Page(record.name, f"model {record.model}, protocol {record.table['protocol']}, {state}")
+    page = Page(
+        record.name, f"model {record.model}, protocol {record.settings['protocol']}, {state}"
+    )
     if record.finished:
         page.section("Overview", overview_text(record), *overview_charts(record))
     else:

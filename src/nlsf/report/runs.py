@@ -39,14 +39,14 @@ class RunRecord:
 
     Attributes:
         folder: where they lie.
-        table: its settings.
+        settings: those of its config.toml.
         results: one row a seed; none for an unfinished run.
         metrics: one row a seed and epoch.
         seed: the seed that a page shows in detail.
     """
 
     folder: RunFolder
-    table: dict[str, Any]
+    settings: dict[str, Any]
     results: list[dict[str, Any]]
     metrics: list[dict[str, Any]]
     seed: int
@@ -63,19 +63,19 @@ class RunRecord:
             ConfigError: the run has no such seed, or its TOML lacks a key.
             FormatError: a row of results or metrics lacks a key.
         """
-        table = parse_toml(folder.read_config(), folder.path / "config.toml")
-        _check_table(table, folder)
+        settings = parse_toml(folder.read_config(), folder.path / "config.toml")
+        _check_settings(settings, folder)
         results = folder.results() if folder.finished else []
         metrics = folder.metrics()
-        measured = (f"{part}_{table['metric']}" for part in ("val", "test"))
+        measured = (f"{part}_{settings['metric']}" for part in ("val", "test"))
         _check_rows(results, (*_RESULTS, *measured), folder.path / "results.jsonl")
         _check_rows(metrics, _METRICS, folder.path / "metrics.jsonl")
         if seed is None:
-            seed = best_seed(results, table["metric"]) if results else table["seeds"][0]
-        elif seed not in table["seeds"]:
-            known = ", ".join(map(str, table["seeds"]))
+            seed = best_seed(results, settings["metric"]) if results else settings["seeds"][0]
+        elif seed not in settings["seeds"]:
+            known = ", ".join(map(str, settings["seeds"]))
             raise ConfigError(f"{folder.path} has no seed {seed}: it has {known}.")
-        return cls(folder, table, results, metrics, seed)
+        return cls(folder, settings, results, metrics, seed)
 
     @property
     def finished(self) -> bool:
@@ -85,22 +85,22 @@ class RunRecord:
     @property
     def name(self) -> str:
         """The data set's name."""
-        return str(self.results[0]["data"] if self.results else self.table["data"]["name"])
+        return str(self.results[0]["data"] if self.results else self.settings["data"]["name"])
 
     @property
     def model(self) -> str:
         """The model's name."""
-        return str(self.table["model"]["name"])
+        return str(self.settings["model"]["name"])
 
     @property
     def metric(self) -> str:
         """What is reported first."""
-        return str(self.table["metric"])
+        return str(self.settings["metric"])
 
     @property
     def seeds(self) -> list[int]:
         """All of them."""
-        return [int(seed) for seed in self.table["seeds"]]
+        return [int(seed) for seed in self.settings["seeds"]]
 
     @property
     def result(self) -> dict[str, Any]:
@@ -275,13 +275,13 @@ def write_ranking(
 def _data(run: RunRecord) -> tuple[str, dict[str, Any]]:
     """What the data are, wherever they lie: equal splits of other graphs are not the same."""
     places = ("name", "root", "offline")
-    return run.name, {k: v for k, v in run.table["data"].items() if k not in places}
+    return run.name, {k: v for k, v in run.settings["data"].items() if k not in places}
 
 
-def _check_table(table: dict[str, Any], folder: RunFolder) -> None:
-    parts = {key: table.get(key) for key in ("data", "model")}
-    named = all(isinstance(part, dict) and "name" in part for part in parts.values())
-    if not named or not table.get("seeds") or "metric" not in table or "protocol" not in table:
+def _check_settings(settings: dict[str, Any], folder: RunFolder) -> None:
+    parts = [settings.get(key) for key in ("data", "model")]
+    named = all(isinstance(part, dict) and "name" in part for part in parts)
+    if not named or not settings.get("seeds") or not {"metric", "protocol"} <= set(settings):
         raise ConfigError(
             f"{folder.path / 'config.toml'} is not the configuration of a run: protocol, seeds, "
             "metric, data.name and model.name must be there."

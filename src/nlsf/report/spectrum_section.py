@@ -29,7 +29,7 @@ def spectrum_charts(run: TrainedRun, branch: Branch) -> list[Chart]:
     """What one branch of a model sees of its graph, or of its graphs."""
     bands = branch.bands
     if run.dataset.level == "graph":
-        features = [run.dataset.graphs[i].x for i in run.rows[:_GRAPHS]]
+        features = [run.dataset.graphs[i].x for i in run.predicted[:_GRAPHS]]
         return set_charts(branch.spectra[:_GRAPHS], bands, features)
     spectrum = branch.spectra[0]
     if run.dataset.signals is not None:

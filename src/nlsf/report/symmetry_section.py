@@ -116,7 +116,7 @@ def _mean_relu(layer: SpectralLayer) -> Callable[[Tensor], Tensor]:
 def _signals(run: TrainedRun, count: int) -> list[Tensor]:
     """What comes into the first filter: of the one graph, or of the first test graphs."""
     if run.dataset.level == "graph":
-        return [run.dataset.graphs[i].x.to(run.job.dtype) for i in run.rows[:count]]
+        return [run.dataset.graphs[i].x.to(run.job.dtype) for i in run.predicted[:count]]
     signal = run.seen.signal
     assert signal is not None
     return [signal[:_SIGNALS] if run.dataset.level == "signal" else signal]

@@ -27,7 +27,6 @@ from nlsf.spectral import (
     batched_eigh,
     partial_eigh,
 )
-from nlsf.spectral.operators.shift import ShiftOperator
 from nlsf.train.run.job import Job
 from nlsf.train.run.run import Run
 
@@ -110,8 +109,8 @@ class TrainedRun:
         split: that of the shown seed.
         model: with the selected weights of that seed.
         branches: one or two; none for a model without spectral filters.
-        rows: the examples that were predicted: all nodes, or the test graphs or signals.
-        output: (len(rows), C), logits or predicted targets.
+        predicted: which examples: all nodes, or the test graphs or signals.
+        output: (len(predicted), C), logits or predicted targets.
         seen: what the filters did meanwhile.
     """
 
@@ -120,7 +119,7 @@ class TrainedRun:
     split: Split
     model: nn.Module
     branches: tuple[Branch, ...]
-    rows: Tensor
+    predicted: Tensor
     output: Tensor
     seen: Observations
 
@@ -138,7 +137,7 @@ class TrainedRun:
         Raises:
             DataError: the data are not those of the training.
         """
-        job = Job.of(record.table, dataset)
+        job = Job.of(record.settings, dataset)
         split = job.splits[record.seeds.index(record.seed)]
         run = Run(record.folder, trained=True)
         if not run.is_of(job.dataset) or digest(split) != record.result["split"]:
@@ -147,18 +146,19 @@ class TrainedRun:
                 "features or splits have changed since; put the data back as they were."
             )
         model = run.model(record.seed, job.dataset.graphs[0].num_nodes)
-        rows = torch.arange(job.dataset.num_examples) if _on_nodes(job) else split.test
-        graphs = [job.dataset.graphs[i] for i in (rows if job.dataset.level == "graph" else [0])]
+        predicted = torch.arange(job.dataset.num_examples) if _on_nodes(job) else split.test
+        numbers = predicted if job.dataset.level == "graph" else [0]
+        graphs = [job.dataset.graphs[i] for i in numbers]
         branches = tuple(_branches(model, job, graphs, cache))
         if branches and job.dataset.level == "graph":
             features = [graph.x.to(job.dtype) for graph in graphs]
             parts, layers = [b.each for b in branches], [b.layer for b in branches]
             plan: Plan = SpectralBatches(features, parts, layers)
-            output, seen = _apply(model, plan, torch.arange(len(rows)))
+            output, seen = _apply(model, plan, torch.arange(len(predicted)))
         else:
             plan = _plan(model, job, branches, cache)
-            output, seen = _apply(model, plan, rows)
-        return cls(record, job, split, model, branches, rows, output, seen)
+            output, seen = _apply(model, plan, predicted)
+        return cls(record, job, split, model, branches, predicted, output, seen)
 
     @property
     def dataset(self) -> Dataset:
@@ -198,16 +198,16 @@ def _branches(model: nn.Module, job: Job, graphs: list[Data], cache: bool) -> li
             spectra = batched_eigh(shifts, bands=shown)
         else:
             spectra = [partial_eigh(shifts[0], bands=shown, cache=cache)]
-        smooth = [_smooth(shift, layer, cache).to(job.dtype) for shift in shifts if polynomial]
-        branches.append(Branch(layer, [s.to(dtype=job.dtype) for s in spectra], smooth=smooth))
+        spectra = [spectrum.to(dtype=job.dtype) for spectrum in spectra]
+        smooth = [
+            Lens.of(shift, layer.bands, complement=layer.complement, dtype=job.dtype, cache=cache)
+            for shift in shifts
+            if polynomial
+        ]
+        branches.append(Branch(layer, spectra, smooth=smooth))
     if len({branch.title for branch in branches}) < len(branches):
         return [replace(b, mark=f", branch {i + 1}") for i, b in enumerate(branches)]
     return branches
-
-
-def _smooth(shift: ShiftOperator, layer: SpectralLayer, cache: bool) -> Lens:
-    assert isinstance(layer.bands, PolynomialBands)
-    return Lens.of(shift, layer.bands, complement=layer.complement, cache=cache)
 
 
 def _plan(model: nn.Module, job: Job, branches: Sequence[Branch], cache: bool) -> Plan:
