@@ -121,11 +121,11 @@ def label_digest(dataset: Dataset) -> str:
     """The sha256 of the labels: equal exactly for equal ones."""
     y = dataset.y.numpy()
     header = f"{'regression' if dataset.is_regression else 'classes'} {y.shape}\n"
-    kept = y.astype("<f4" if dataset.is_regression else "<i8")
+    values = y.astype("<f4" if dataset.is_regression else "<i8")
     if dataset.is_regression:
         # There are many NaNs; one stands for all.
-        kept[np.isnan(kept)] = np.nan
-    return hashlib.sha256(header.encode() + kept.tobytes()).hexdigest()
+        values[np.isnan(values)] = np.nan
+    return hashlib.sha256(header.encode() + values.tobytes()).hexdigest()
 
 
 def _load(path: Path, num_examples: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ They read the rows of the adjacency matrix as features.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar
 
 import torch
@@ -16,6 +17,7 @@ from nlsf.nn.dropout import Dropout
 from nlsf.nn.networks import FeatureLinear, Head, dropped
 from nlsf.peers.base import DROPOUTS, Peer, PeerConfig
 from nlsf.peers.matrices import MatrixKind, Neighbourhood
+from nlsf.peers.polynomials import combined, powers
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
 
 
@@ -216,21 +218,18 @@ class GloGNN(Peer):
         P, a, g = rows_of(graph, self.config, "gcn"), self.config.alpha, self.config.gamma
         features = self.of_features(dropped(x, self.input_dropout))
         mixed = a * features + (1 - a) * self.of_edges(P)
-        start: Tensor = self.last(self.dropout(mixed.relu()))
-        h = start
+        first: Tensor = self.last(self.dropout(mixed.relu()))
+        h = first
         for _ in range(self.config.num_layers):
-            h = (1 - g) * self.mixed(h, start, P) + g * start
+            h = (1 - g) * self.mixed(h, first, P) + g * first
         return h
 
-    def mixed(self, h: Tensor, start: Tensor, P: SparseSignal) -> Tensor:
+    def mixed(self, h: Tensor, first: Tensor, P: SparseSignal) -> Tensor:
         """Z H (N, c), for the best coefficients Z."""
         b1, b2, c = self.config.beta1, self.config.beta2, 1 - self.config.gamma
         gram = h.T @ h
         small = torch.eye(h.shape[1], dtype=h.dtype) * (b1 + b2) + c * c * gram
-        near, power = torch.zeros_like(h), h
-        for k in range(self.config.K):
-            power = P @ power
-            near = near + self.coefficients[k] * power
-        right = c * (h - self.config.gamma * start) @ gram + b2 * near
+        near = combined(self.coefficients, islice(powers(P, h, self.config.K), 1, None))
+        right = c * (h - self.config.gamma * first) @ gram + b2 * near
         mixed: Tensor = right @ torch.linalg.inv(small)
         return mixed

@@ -22,6 +22,7 @@ from nlsf.errors import ConfigError
 from nlsf.peers.solvers import Solver, SolverConfig
 
 Integers = NDArray[np.int64]
+Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Union:
         """(N,), the neighbours of each node."""
         return np.bincount(self.edge_index[0], minlength=len(self.graph))
 
-    def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def total(self, values: Matrix) -> Matrix:
         """(G,), the sum over the nodes of each graph of values (N,)."""
         totals = np.zeros(self.num_graphs)
         np.add.at(totals, self.graph, values)
@@ -63,8 +64,6 @@ def union(graphs: Sequence[Data]) -> Union:
     edge_index = np.concatenate(edges, axis=1) if edges else np.zeros((2, 0), dtype=np.int64)
     return Union(edge_index, np.repeat(np.arange(len(sizes)), sizes), sizes)
 
-
-Matrix = NDArray[np.float64]
 
 _MAX_GRAPHS = 20_000
 """Examples whose kernel, a dense matrix of 3.2 GB, still fits into a usual memory."""
@@ -163,9 +162,6 @@ def svm_outputs(kernel: Matrix, train: Tensor, y: Tensor, cost: float, classes: 
     return torch.from_numpy(outputs)
 
 
-Labels = NDArray[np.int64]
-
-
 @dataclass(frozen=True)
 class WLConfig(KernelConfig):
     """Settings of the Weisfeiler-Lehman kernel.
@@ -214,7 +210,7 @@ def wl_kernels(graphs: Sequence[Data], iterations: int) -> Iterator[Matrix]:
         yield kernel
 
 
-def first_labels(graphs: Sequence[Data], nodes: Union) -> Labels:
+def first_labels(graphs: Sequence[Data], nodes: Union) -> Integers:
     """(N,): equal where the indicator features of nodes are; without any, the degrees.
 
     A feature is an indicator if it is 0 or 1 at all nodes of all graphs, and not constant.
@@ -229,7 +225,7 @@ def first_labels(graphs: Sequence[Data], nodes: Union) -> Labels:
     return np.unique(bits, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def refined(labels: Labels, nodes: Union) -> Labels:
+def refined(labels: Integers, nodes: Union) -> Integers:
     """(N,): the labels after one refinement, numbered in the order of appearance."""
     start, end = nodes.edge_index
     order = np.lexsort((labels[end], start))
@@ -244,7 +240,7 @@ def refined(labels: Labels, nodes: Union) -> Labels:
     return new
 
 
-def _counts(labels: Labels, nodes: Union):  # type: ignore[no-untyped-def]  # of SciPy
+def _counts(labels: Integers, nodes: Union):  # type: ignore[no-untyped-def]  # of SciPy
     """(G, labels), sparse: how many nodes of each graph have each label."""
     from scipy.sparse import csr_matrix
 
@@ -367,10 +363,10 @@ def graphlets_of_4(graph: Data, samples: int, rng: np.random.Generator) -> Matri
     return counts
 
 
-def _holds(ordered: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _holds(ordered: Integers, wanted: Integers) -> NDArray[np.bool_]:
     """Whether each number is in the ordered ones."""
     place = np.searchsorted(ordered, wanted)
-    there: np.ndarray = np.append(ordered, -1)[place] == wanted
+    there: NDArray[np.bool_] = np.append(ordered, -1)[place] == wanted
     return there
 
 

@@ -21,6 +21,7 @@ from nlsf.nn.networks import FeatureLinear, dropped
 from nlsf.peers.adjacency import NodeRowsConfig, rows_of
 from nlsf.peers.base import DROPOUTS, WIDTHS, Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
+from nlsf.peers.polynomials import powers
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
 
 
@@ -93,8 +94,7 @@ class ResNet(Peer):
 
     def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """All layers."""
-        start = self.embedding(dropped(x, self.input_dropout), graph)
-        h = gelu(self.dropout(start))
+        h = gelu(self.dropout(self.embedding(dropped(x, self.input_dropout), graph)))
         for layer in self.layers:
             h = layer(h)
         y: Tensor = self.last(self.norm(h))
@@ -141,9 +141,8 @@ class ResNetSGC(ResNet):
     def embedding(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """The linear map of both kinds of features."""
         P = graph.matrix("gcn")
-        smooth = self.smooth(x)  # first, for it has fewer channels than the features
-        for _ in range(self.config.K):
-            smooth = P @ smooth
+        # The linear map comes first, for it has fewer channels than the features.
+        *_, smooth = powers(P, self.smooth(x), self.config.K)
         h: Tensor = self.first(x) + smooth
         return h
 

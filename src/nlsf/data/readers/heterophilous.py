@@ -172,8 +172,8 @@ def adjacency(path: Path, field: str, A: Any) -> tuple[NDArray[Any], NDArray[Any
     if A.dtype.kind not in "biuf":
         raise FormatError(f"{path}: {field!r} holds {A.dtype} values; expected numbers.")
     entries = sparse.coo_array(A)
-    kept = entries.data != 0
-    return entries.row[kept], entries.col[kept], int(A.shape[0])
+    joined = entries.data != 0
+    return entries.row[joined], entries.col[joined], int(A.shape[0])
 
 
 def _one_hot(path: Path, columns: NDArray[Any]) -> sparse.csr_array:
