@@ -139,8 +139,8 @@ def contextual_block_model(
 def preferential_attachment(num_nodes: int, edges_per_node: int = 3, *, seed: int = 0) -> Data:
     """A heavy-tailed graph: every node joins earlier ones in proportion to their degree.
 
-    Each end of a new edge is copied from the end of a random earlier edge (which is what
-    "in proportion to degree" means), following the copies back in vectorised rounds.
+    Each end of a new edge is copied from the end of a random earlier edge, which makes it likely in
+    proportion to the degree. The copies are followed back in vectorised rounds.
     """
     rng = np.random.default_rng(seed)
     m = edges_per_node

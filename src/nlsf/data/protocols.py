@@ -196,9 +196,9 @@ def draw(dataset: Dataset, protocol: str, seed: int) -> Split:
     """Divides the labelled examples of a data set.
 
     With n labelled examples in C classes, ``"random"`` takes 20 a class, then 500 and 1000 of the
-    others. ``"sparse"`` takes round(0.025 n / C) a class (all of a smaller class), then
-    round(0.025 n) of the others for validation, and tests on what remains, as GPRGNN and ChebNetII
-    do. ``"A-B-C"`` cuts one random order at floor(n A / 100) and floor(n B / 100) further on.
+    others. ``"sparse"`` does as GPRGNN and ChebNetII: it takes round(0.025 n / C) a class (all of a
+    smaller class), validates on round(0.025 n) of the others, and tests on what remains.
+    ``"A-B-C"`` cuts one random order at floor(n A / 100) and floor(n B / 100) further on.
 
     Args:
         dataset: what is divided.

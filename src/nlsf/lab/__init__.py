@@ -7,8 +7,8 @@
     write_gallery([outcome], Path("gallery.html"))
 
 ``nlsf lab all`` runs every study and writes one page. A study is a file of this folder: its
-settings, what it measures, and its charts. What a study examines (a filter, a synthesis, a way to
-draw shifts) is an argument of its ``run``, so that a test can hand it something broken.
+settings, what it measures, and its charts. What it examines (a filter, a synthesis, a way to draw
+shifts) is an argument of its ``run``. So a test can hand it something broken.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from nlsf.errors import ModelError
 class Dropout(nn.Module):
     """Like ``nn.Dropout``, with a mask of its own or one that is handed in.
 
-    A mask that is handed in makes a training step a function of its inputs, so that many models can
-    be trained in one `torch.func.vmap`, and a run can be repeated from one generator. Each module
-    is called at most once in a forward pass: it has one mask.
+    A mask that is handed in makes a training step a function of its inputs. So many models can be
+    trained in one `torch.func.vmap`, and a run can be repeated from one generator. Each module is
+    called at most once in a forward pass: it has one mask.
 
     Args:
         p: the share of entries that become zero, at least 0 and less than 1; 0 is the identity.

@@ -188,11 +188,11 @@ class GloGNN(Peer):
         + \beta_2 \bigl\lVert Z - \sum_{k=1}^{K} \lambda_k \tilde P^k \bigr\rVert^2
 
     with :math:`\tilde P = \tilde D^{-1/2} (A + I) \tilde D^{-1/2}` and learned :math:`\lambda`. It
-    is never built: by the identity
-    :math:`[c^2 H H^T + b I]^{-1} H = H [c^2 H^T H + b I]^{-1}`, where the matrix on the right is
-    as small as the number of classes, and :math:`Z H` follows. Every node is a feature in
-    :math:`\tilde P W_A`, so that these weights belong to one graph. The authors' code has
-    :math:`\tilde D^{-1} (A + I)` in the place of :math:`\tilde P`.
+    is never built: :math:`Z H` follows from the identity
+    :math:`[c^2 H H^T + b I]^{-1} H = H [c^2 H^T H + b I]^{-1}`, whose matrix on the right is as
+    small as the number of classes. Every node is a feature in :math:`\tilde P W_A`, so these
+    weights belong to one graph. The authors' code has :math:`\tilde D^{-1} (A + I)` in the place of
+    :math:`\tilde P`.
     """
 
     name, title = "glognn", "GloGNN"

@@ -295,9 +295,9 @@ class GBKGNN(Convolutions):
         \alpha_{ij} = \mathrm{sigmoid}\bigl( w_g^\top [h_i \Vert h_j] \bigr)
 
     The paper also trains the gate to tell whether two training nodes have the same class; here it
-    learns from the loss of the task alone. The authors' code differs from the formula: it has
-    :math:`h_i` in the place of :math:`h_j` behind :math:`W_d`, a leaky ReLU inside of the sigmoid,
-    and for even widths the two kernels side by side, each of half the width.
+    learns from the loss of the task alone. The authors' code differs from the formula in three
+    places. It has :math:`h_i` instead of :math:`h_j` behind :math:`W_d`, and a leaky ReLU inside of
+    the sigmoid. For even widths it has the two kernels side by side, each of half the width.
     """
 
     name, title = "gbkgnn", "GBK-GNN"

@@ -43,10 +43,10 @@ class H2GCN(Peer):
     distance of exactly s: a node is in neither neighbourhood of itself. The widths double in every
     round. The weights of edges count in :math:`A_1`; every pair in :math:`A_2` counts 1.
 
-    Where nodes of high degree are, :math:`A_2` is far from sparse: it holds 1.2 % of all pairs of
-    Cora, 4 % of Actor, 23 % of Chameleon and 31 % of Squirrel (8.4 million, from 0.4 million
-    edges). An epoch on Squirrel took about 25 times as long as one of GCN, and finding
-    :math:`A_2` some 5 seconds, once.
+    Nodes of high degree make :math:`A_2` far from sparse. It holds 1.2 % of all pairs on Cora, 4 %
+    on Actor, 23 % on Chameleon and 31 % on Squirrel (8.4 million, from 0.4 million edges). An epoch
+    on Squirrel took about 25 times as long as one of GCN, and finding :math:`A_2` some 5 seconds,
+    once.
     """
 
     name, title = "h2gcn", "H2GCN"

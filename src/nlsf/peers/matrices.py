@@ -98,8 +98,8 @@ class Neighbourhood:
         """A matrix (N, N) that a method makes of a graph, built once.
 
         Args:
-            build: makes it. In a union of graphs, the block of a graph must be what would be made
-                of that graph alone, and there must be nothing outside of the blocks.
+            build: makes it. In a union each graph must get the block that it would get alone, and
+                nothing may lie outside of the blocks.
         """
         if build not in self._known:
             self._known[build] = build(self)

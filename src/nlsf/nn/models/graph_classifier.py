@@ -51,8 +51,8 @@ class GraphClassifierConfig:
         score: the attention's scores.
         channels: linear map of the features before the norms of Phi; ``None`` for none.
         standardize: batch normalisation of the norms of Phi, and in the head.
-        node_norm: batch normalisation of the nodes before the activation of the pooling level, and
-            of what is read out of them, in the place of a linear map behind the readout.
+        node_norm: batch normalisation at the pooling level: of the nodes before the activation, and
+            of the readout, where it replaces a linear map.
         readout: of the pooling level, with ``p``.
         p: of the readout ``"lp"``.
         norm: the p of the norm in the filters.

@@ -228,8 +228,8 @@ class SignalClassifierConfig:
 class SignalClassifier(nn.Module):
     """Filters with pooling in between, then a network that sees every node.
 
-    Each level filters, adds a bias and applies ReLU; then one linear map of the values of all
-    nodes of a cluster, with batch normalisation and ReLU, makes a node of the next level. It is the
+    Each level filters, adds a bias and applies ReLU. The nodes of a cluster then become one node of
+    the next level, by a linear map of all their values, batch normalisation and ReLU. It is the
     architecture of Defferrard et al., NeurIPS 2016, with nonlinear filters, and with that map in
     the place of their maximum: a filter cannot tell left from right on a grid, the map can, since
     it knows the nodes of a cluster by their order. It and the head, which has weights for every

@@ -35,8 +35,8 @@ class _EdgeBands(Bands):
     def assign(self, spectrum: Spectrum) -> Tensor:
         """The band of each eigenpair, by the mean frequency of its eigenspace.
 
-        A frequency that equals an edge up to the spectrum's ``gap_tol`` lies in the lower band, so
-        that rounding cannot move it from one band to the next.
+        A frequency that equals an edge up to the spectrum's ``gap_tol`` lies in the lower band.
+        Rounding cannot move it to the next.
         """
         upper = self.edges(spectrum.bandwidth)[1:].to(spectrum.frequencies)
         frequency = spectrum.eigenspace_frequencies

@@ -3,8 +3,8 @@ r"""Filters that make the low end of a spectrum stand out, and the choice betwee
 A filter is a function of a Hermitian matrix A that is large on the wanted (lowest) eigenvalues and
 small on the others. Two of them complement each other:
 
-* the *Chebyshev* filter :math:`T_d((A - c)/e)` needs only products with A, and its degree grows
-  like the square root of (width of the spectrum) / (wanted eigenvalues): right for expanders;
+* the *Chebyshev* filter :math:`T_d((A - c)/e)` needs only products with A. Its degree grows like
+  the square root of (width of the spectrum) / (wanted eigenvalues): right for expanders;
 * the *solve* filter, the same of :math:`(A - \sigma)^{-1}`, needs a sparse factorisation: right for
   graphs with small separators (paths, trees, roads, large meshes), whose low eigenvalues are tiny.
 
@@ -132,9 +132,9 @@ class SolveFilter:
 def typical_low_value(operator: Operator, count: int, rng: np.random.Generator) -> float:
     """Order of magnitude of the count-th eigenvalue of a Laplacian, from hat functions on balls.
 
-    On count disjoint balls of n / count nodes, the largest Rayleigh quotient of their hat functions
-    f(v) = r - dist(v, centre) bounds the count-th eigenvalue from above; here three balls stand for
-    all.
+    Take count disjoint balls of n / count nodes, and on each the hat function f(v) = r - dist(v,
+    centre). The largest of their Rayleigh quotients bounds the count-th eigenvalue from above. Here
+    three balls stand for all.
 
     Args:
         operator: the matrix, n rows.
@@ -204,10 +204,10 @@ def _level_sizes(matrix: sp.csr_array, start: int) -> tuple[NDArray[np.int64], i
 def estimate_fill(matrix: sp.csr_array) -> float:
     """Predict the number of entries of a sparse Cholesky-like factor L.
 
-    With w the largest breadth-first level of the 2-core seen from its periphery (an upper bound of
-    a separator), nested dissection gives about w^2 log2(n / w) entries beside the matrix itself.
-    It only has to tell meshes and point clouds from expanders, for which it is far too high: the
-    safe side.
+    Let w be the largest breadth-first level of the 2-core seen from its periphery, which bounds a
+    separator from above. Nested dissection then gives about w^2 log2(n / w) entries beside the
+    matrix itself. The estimate only has to tell meshes and point clouds from expanders. For these
+    it is far too high, which is the safe side.
 
     Args:
         matrix: (n, n) symmetric pattern with or without a diagonal.

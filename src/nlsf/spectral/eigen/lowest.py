@@ -7,10 +7,9 @@ others is left to rounding, and tiny residuals do not tell. Three things are don
    lowest unconverged Ritz vectors and F is one of the filters of
    `nlsf.spectral.eigen.filters`; converged pairs are locked lowest first and deflated;
 2. the iteration ends only when the next eigenvalue has been *seen* beyond the last eigenspace;
-3. then the number of pairs is *verified*: where a factorisation is affordable by an inertia count
-   (an exact statement), otherwise by a fresh random block, orthogonal to all that was found, and
-   filtered until a missed eigenvector would dominate it. What turns up is locked, and the
-   verification is repeated.
+3. then the number of pairs is *verified*. Where a factorisation is affordable, inertia counts them
+   exactly. Otherwise a fresh random block, orthogonal to all that was found, is filtered until a
+   missed eigenvector would dominate it. What turns up is locked, and the verification is repeated.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ def _product(matrix: Tensor, x: Tensor) -> Tensor:
 class _Product(QuickFunction):
     """A product with a fixed matrix, whose gradient is one too.
 
-    PyTorch's own gradient would read the matrix in the slow order, and inside of a transform of
-    `torch.func`, where leading dimensions are hidden, once for each of them.
+    PyTorch's own gradient would read the matrix in the slow order. Transforms of `torch.func` hide
+    leading dimensions, and inside of them it would read the matrix once for each of these.
     """
 
     @staticmethod

@@ -22,11 +22,11 @@ from nlsf.spectral.lens.lens import Lens
 class FixedNorms:
     r"""The signals of many graphs, or many signals on one, of which only norms are ever asked.
 
-    The norms of :math:`X W` in all bands are those of :math:`C W`, where C holds
-    :math:`V^* X` for the explicit bands, and a triangular factor of the remainder for the implicit
-    one: at most F rows instead of N. On one graph each band has such a factor. A data set of graphs
-    becomes one tensor, the rows of all graphs one after the other. An index of graphs gives the
-    same for these graphs; with an index (M, R), for M models that look at R graphs each.
+    The norms of :math:`X W` in all bands are those of :math:`C W`. Here C holds :math:`V^* X` for
+    the explicit bands, and for the implicit one a triangular factor of the remainder: at most F
+    rows instead of N. On one graph each band has such a factor. A data set of graphs becomes one
+    tensor, the rows of all graphs one after the other. An index of graphs gives the same for these
+    graphs; an index (M, R) does so for M models that look at R graphs each.
 
     Attributes:
         rows: (..., n, F), the C of every graph, without rows of zeros.

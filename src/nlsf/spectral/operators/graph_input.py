@@ -155,8 +155,8 @@ def split_batch(
         batch: (N,), ascending.
 
     Raises:
-        GraphError: for a batch that is not sorted or begins below 0, edges that leave the batch or
-            join two of its graphs, or another number of weights than of edges.
+        GraphError: the batch is not sorted or begins below 0; edges leave the batch or join two of
+            its graphs; or there are more or fewer weights than edges.
     """
     _check_batch(edge_index, edge_weight, batch)
     nodes = torch.bincount(batch)

@@ -74,9 +74,9 @@ def fill(
     """Tunes and trains what a table lacks, the most informative first (see `in_order`).
 
     A cell is tuned into ``work/STEM/study.journal``, trained into a run folder beside it, and then
-    written into the store, so that a process that ends at any moment loses at most the trial it was
-    at and the epochs since a checkpoint. Several processes share a table: each takes cells that no
-    other is at. A cell that cannot be run is noted, and the next goes on.
+    written into the store. A process that ends at any moment loses at most one trial, and the
+    epochs since a checkpoint. Several processes share a table: each takes cells that no other is
+    at. A cell that cannot be run is noted, and the next goes on.
 
     Args:
         experiment: the table, or the part of it that `Experiment.select` gives.

@@ -1,8 +1,8 @@
 """A result table as text: `sheet` for people, `to_csv` for programs.
 
-A sheet shows our mean +- spread with the paper's value beside it, the best of our means in a column
-highlighted, and the differences of every method to the first one of ours on the same splits. A
-place without a number of ours was not run.
+A sheet shows our mean +- spread with the paper's value beside it. The best of our means in a column
+is highlighted. A second table has the differences of every method to the first one of ours on the
+same splits. A place without a number of ours was not run.
 """
 
 from __future__ import annotations

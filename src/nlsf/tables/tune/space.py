@@ -270,13 +270,15 @@ class Space:
 def space_of(model: str, level: Level, *, large: bool = False) -> Space:
     """The choices that a model is tuned over.
 
-    NLSFs: learning rates, weight decays, readouts, the widths and dropout rates of node models, and
-    the decay rates r of bands are those of the paper (Appendix E.1 for nodes, E.2 for graphs).
-    Where it names a long range, few values stand for it: 1 or 2 layers of node models instead of 1
-    to 10 (of graph models the default), five values of J from 1 to 100, one S for each r. What the
-    models here add is searched too: other kinds of bands, the start of the response and its own
-    training, where the filter stands. Other methods: what their own papers search, with the same
-    dropout rates, learning rates and weight decays. A model without epochs has no choices.
+    NLSFs search what the paper does (Appendix E.1 for nodes, E.2 for graphs): learning rates,
+    weight decays, readouts, the rates r of bands; for nodes also widths and dropout rates. Where
+    the paper names a long range, few values stand for it. Node models have 1 or 2 layers instead of
+    1 to 10, graph models the default; J has five values from 1 to 100, and each r has one S. What
+    the models here add is searched too: other kinds of bands, the start of the response and its own
+    training, where the filter stands.
+
+    Other methods search what their own papers do, with the same dropout rates, learning rates and
+    weight decays. A model without epochs has no choices.
 
     Args:
         model: a name of `nlsf.train.settings.models.MODELS`.

@@ -30,9 +30,8 @@ class ModelBatch:
     """M models whose parameters are stacked along a leading dimension.
 
     One call computes all of them: the graph, the features and the spectrum are shared, and M small
-    matrix products become one large one. Every model has a random generator of its own, which draws
-    its dropout masks and the order of its examples, so that its numbers are those that it would
-    have alone.
+    matrix products become one large one. Every model has a random generator of its own for its
+    dropout masks and the order of its examples. So its numbers are those that it would have alone.
 
     Args:
         models: modules with the same parameter names and shapes; they may differ in dropout rates.

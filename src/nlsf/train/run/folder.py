@@ -41,9 +41,9 @@ _KEY = "nlsf"
 def save(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
     """Writes a safetensors file: all of it or nothing.
 
-    Its header holds one entry ``"nlsf"``, a JSON object with ``format``, ``meta``, ``complex`` (the
-    names of tensors stored as pairs of real numbers) and ``sha256`` (of the rest). The same input
-    gives the same bytes.
+    Its header holds one entry ``"nlsf"``, a JSON object. Its keys are ``format``, ``meta``,
+    ``complex`` (the names of tensors that are stored as pairs of real numbers) and ``sha256``, that
+    of the rest. The same input gives the same bytes.
 
     Args:
         path: the file; its folder exists.

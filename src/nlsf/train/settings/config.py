@@ -20,7 +20,10 @@ _LATER: Table = {
     "training": {"average": 0.0, "gain_weight_decay": "none"},
     "model": {"node_norm": False},
 }
-"""Settings that whole files of before lack, and what was done then, as TOML has it."""
+"""Settings that were added later, with the values that mean what was done before, as in TOML.
+
+A file that names every setting but some of these is older than they are.
+"""
 
 _MAX_SEEDS = 10_000
 
