@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,10 @@ def trials_of(storage: Path, study: str) -> list[Any]:
     except ImportError:
         from nlsf.experiments import read_trials
     return read_trials(storage, study)
+
+
+# Version 0.1 had no argument for the complement here: there always was one.
+_WHOLE = {"complement": True} if "complement" in signature(nn.MixingNLSF).parameters else {}
 
 
 def in_blocks(shift: Any, bands: PolynomialBands, client: Any, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -107,7 +112,7 @@ LAYERS: dict[str, Callable[[], torch.nn.Module]] = {
     "node, additive": lambda: _node(QuantileBands(3), mode="additive", norm=1.0, normalize=True),
     "node, polynomial": lambda: _node(_SOFT, 3),
     "node, polynomial with pairs": lambda: _node(_PAIRS, a=0.5, self_loops=True),
-    "mixing": lambda: nn.MixingNLSF(2, 3, _EVEN, "diagonal", 3, 0.5, **_SMOOTH),
+    "mixing": lambda: nn.MixingNLSF(2, 3, _EVEN, "diagonal", 3, 0.5, **_WHOLE, **_SMOOTH),
     "graph": lambda: nn.GraphNLSF(2, 3, bands=_FEW, complement=True, **_SMOOTH),
     "graph, mapped": lambda: nn.GraphNLSF(
         2, 3, bands=AffineGeometricBands(3), complement=True, channels=4, **_SMOOTH

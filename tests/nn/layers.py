@@ -33,7 +33,7 @@ def spectrum_of(graph, normalization="sym", bands=None):
 def _stack():
     first = LaplacianAttention(
         NodeNLSF(2, 2, IndexBands(3), normalization=None, hidden=3, activation="tanh"),
-        NodeNLSF(2, 2, UniformBands(3), hidden=3, activation="tanh"),
+        NodeNLSF(2, 2, UniformBands(3), complement=True, hidden=3, activation="tanh"),
         "spectral",
         hidden=3,
     )
@@ -47,7 +47,7 @@ def _stack():
 SMOOTH = {"hidden": 3, "activation": "tanh"}
 
 LAYERS = {
-    "node": lambda: NodeNLSF(2, 2, IndexBands(9), start="heat", **SMOOTH),
+    "node": lambda: NodeNLSF(2, 2, IndexBands(9), a=1.0, start="heat", **SMOOTH),
     "node, bandwise": lambda: NodeNLSF(2, 3, UniformBands(4), None, "bandwise", **SMOOTH),
     "node, constant": lambda: NodeNLSF(2, 3, UniformBands(4), None, "constant"),
     "node, full": lambda: NodeNLSF(2, 2, IndexBands(3), None, "full", start="ppr", **SMOOTH),
@@ -63,7 +63,7 @@ LAYERS = {
     ),
     "pooling, no network": lambda: PoolingNLSF(2, 3, readout="lp", p=3.0, depth=0),
     "attention": lambda: LaplacianAttention(
-        NodeNLSF(2, 2, IndexBands(9), None, **SMOOTH), NodeNLSF(2, 3, **SMOOTH)
+        NodeNLSF(2, 2, IndexBands(9), None, a=1.0, **SMOOTH), NodeNLSF(2, 3, **SMOOTH)
     ),
     "attention, spectral": lambda: LaplacianAttention(
         NodeNLSF(2, 2, IndexBands(9), None, **SMOOTH), NodeNLSF(2, 3, **SMOOTH), "spectral", 16
@@ -74,7 +74,7 @@ LAYERS = {
         "spectral",
         16,
     ),
-    "stack": lambda: NLSFStack([NodeNLSF(2, 2, IndexBands(4), **SMOOTH) for _ in range(3)]),
+    "stack": lambda: NLSFStack([NodeNLSF(2, 2, IndexBands(4), a=1.0, **SMOOTH) for _ in range(3)]),
     "stack of attention": _stack,
 }
 """One of everything, with smooth activations, from 2 channels."""

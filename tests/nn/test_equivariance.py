@@ -329,7 +329,8 @@ def test_numbering_the_nodes_otherwise_renumbers_the_output(name, graph):
 
 def linear(bands, normalization, start, **options):
     """A filter whose response is constant: no training yet, a = 0, and next to no epsilon."""
-    layer = NodeNLSF(1, 1, bands, normalization, a=0.0, eps=1e-14, start=start, **options)
+    options |= {"a": 0.0, "eps": 1e-14, "start": start, "complement": True}
+    layer = NodeNLSF(1, 1, bands, normalization, **options)
     return layer.double()
 
 

@@ -75,7 +75,7 @@ def test_the_map_before_it_has_no_bias():
     layer = GraphNLSF(2, 3, channels=5)
     assert isinstance(layer.lin, nn.Linear)
     assert layer.lin.bias is None
-    assert layer.network.sizes[0] == 7 * 5
+    assert layer.network.sizes[0] == 6 * 5
     assert isinstance(GraphNLSF(2, 3).lin, nn.Identity)
 
 

@@ -25,7 +25,7 @@ def layer_of(name, **options):
 def test_it_is_the_formula(name, a):
     layer = layer_of(name, a=a, eps=1e-3)
     x = signal(20, layer.in_channels)
-    P = Lens.of(spectrum_of(G), layer.bands)
+    P = Lens.of(spectrum_of(G), layer.bands, complement=False)
     projections = torch.stack(list(P(x).parts()))
     norms = projections.norm(dim=1)
     gains = layer.response(norms, torch.ones(layer.n_bands))
@@ -88,7 +88,7 @@ def test_every_parameter_has_a_gradient(name):
 def test_a_new_layer_has_the_gains_of_its_start(name, start):
     inputs, outputs = SHAPES[name]
     layer = MixingNLSF(inputs, outputs, UniformBands(5), start=start, eps=1e-12).double()
-    x, P = signal(20, inputs), Lens.of(spectrum_of(G), layer.bands)
+    x, P = signal(20, inputs), Lens.of(spectrum_of(G), layer.bands, complement=False)
     gains, maps = Start.of(start).gains(P.frequencies), layer.maps(P.frequencies)
     parts = zip(P(x).parts(), gains, maps, strict=True)
     expected = sum(gain * part @ one for part, gain, one in parts)
@@ -98,7 +98,7 @@ def test_a_new_layer_has_the_gains_of_its_start(name, start):
 @pytest.mark.parametrize("form", ["spectra", "lens"])
 def test_several_graphs_are_refused(form):
     layer, spectra = layer_of("many maps"), [spectrum_of(G), spectrum_of(weighted(8))]
-    given = spectra if form == "spectra" else Lens.of(spectra, layer.bands)
+    given = spectra if form == "spectra" else Lens.of(spectra, layer.bands, complement=False)
     with pytest.raises(ModelError, match="is for one graph"):
         layer(signal(28, 2), spectrum=given)
 

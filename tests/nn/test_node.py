@@ -21,8 +21,8 @@ def test_an_untrained_filter_without_normalisation_passes_everything(response):
 def test_an_untrained_filter_with_normalisation_gives_every_band_the_length_of_its_gain():
     """The paper's a = 1: only directions are kept, so |P_j y| = h_j where P_j x is not 0."""
     bands = UniformBands(4)
-    layer = NodeNLSF(3, 3, bands, start=Start("heat", 1.0), eps=1e-12).double()
-    P = Lens.of(spectrum_of(G), bands)
+    layer = NodeNLSF(3, 3, bands, a=1.0, start=Start("heat", 1.0), eps=1e-12).double()
+    P = Lens.of(spectrum_of(G), bands, complement=False)
     parts = P(layer(signal(20, 3), spectrum=P))
     used = P.dimension > 0
     norms = layer.norms(parts)[used]

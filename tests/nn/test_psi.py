@@ -129,7 +129,7 @@ def test_only_forms_without_a_matrix_prepare_graphs(name):
 def test_a_matrix_for_every_band_is_the_formula(outputs):
     """The maps end in ``out_channels``: no other map follows, not even from 2 to 3 channels."""
     layer = NodeNLSF(2, outputs, UniformBands(4), response="own maps", a=0.0, eps=1e-12)
-    x, lens = signal(6, 2), Lens.of(spectrum_of(ring(6)), layer.bands)
+    x, lens = signal(6, 2), Lens.of(spectrum_of(ring(6)), layer.bands, complement=False)
     assert isinstance(layer.lin, nn.Identity)
     parts = torch.stack(list(lens(x).parts()))
     norms = parts.norm(dim=1)

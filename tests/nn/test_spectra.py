@@ -184,8 +184,8 @@ def test_one_spectrum_next_to_several_graphs_is_refused(form):
     bands = PolynomialBands(UniformBands(3), 8) if form == "polynomial" else UniformBands(3)
     given = {
         "spectrum": lambda: spectrum_of(g),
-        "lens": lambda: Lens.of(spectrum_of(g), bands),
-        "polynomial": lambda: Lens.of(laplacian(g), bands),
+        "lens": lambda: Lens.of(spectrum_of(g), bands, complement=False),
+        "polynomial": lambda: Lens.of(laplacian(g), bands, complement=False),
     }[form]()
     layer = filter_(bands=bands)
     with pytest.raises(ModelError, match="spectrum is that of one graph"):
@@ -196,8 +196,8 @@ def test_one_spectrum_next_to_several_graphs_is_refused(form):
 def test_a_lens_of_other_bands_is_refused():
     layer, x = filter_(bands=UniformBands(4)), signal(20, 2)
     spectrum = spectrum_of(torus(4, 5))
-    layer(x, spectrum=Lens.of(spectrum, UniformBands(4)))
-    for bands, complement in ((UniformBands(5), True), (UniformBands(4), False)):
+    layer(x, spectrum=Lens.of(spectrum, UniformBands(4), complement=False))
+    for bands, complement in ((UniformBands(5), False), (UniformBands(4), True)):
         for wrong in (
             Lens.of(spectrum, bands, complement=complement),
             Lens.of([spectrum], bands, complement=complement),
@@ -213,8 +213,8 @@ def test_a_spectrum_a_list_and_a_lens_are_the_same():
     for same in (
         [spectrum],
         (spectrum,),
-        Lens.of(spectrum, DyadicBands()),
-        Lens.of([spectrum], DyadicBands()),
+        Lens.of(spectrum, DyadicBands(), complement=False),
+        Lens.of([spectrum], DyadicBands(), complement=False),
     ):
         torch.testing.assert_close(layer(x, spectrum=same), expected, atol=1e-12, rtol=0)
     torch.testing.assert_close(layer(x, torus(4, 5).edge_index), expected, atol=1e-10, rtol=0)

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch.func import functional_call
 
-from nlsf.errors import SignalError
+from nlsf.errors import ModelError, SignalError
 from nlsf.nn import GraphNLSF, NodeNLSF
 from nlsf.nn.layers.spectral_layer import SpectralLayer
-from nlsf.spectral import DyadicBands, Lens
+from nlsf.spectral import DyadicBands, IndexBands, Lens
 from nlsf.testing.graphs import path, ring, torus, weighted
 from nn.layers import (
     F64,
@@ -274,11 +274,14 @@ def test_signals_that_no_layer_can_filter_are_refused(x):
 def test_the_norms_of_a_layer_are_those_of_its_bands():
     layer = SpectralLayer()
     assert layer.bands == DyadicBands()
-    assert layer.n_bands == 7
-    assert SpectralLayer(complement=False).n_bands == 6
+    assert layer.n_bands == 6
+    assert SpectralLayer(complement=True).n_bands == 7
+    assert SpectralLayer(IndexBands(5)).n_bands == 6
+    assert SpectralLayer(DyadicBands(S=6, K=4)).n_bands == 5
+    assert SpectralLayer(IndexBands(5), complement=False).n_bands == 5
     x = signal(20, 2)
     norms = layer.norms(layer.view(x, torus(4, 5).edge_index))
-    assert norms.shape == (7, 2)
+    assert norms.shape == (6, 2)
     torch.testing.assert_close(norms.square().sum(0), x.square().sum(0))
 
 
@@ -286,3 +289,29 @@ def test_the_graph_of_each_node():
     spectra = [spectrum_of(g) for g in (path(2), path(3))]
     assert Lens.of(spectra[0], DyadicBands()).graph_of_nodes is None
     assert Lens.of(spectra, DyadicBands()).graph_of_nodes.tolist() == [0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (NodeNLSF(2, 2, a=1.0, complement=True), NodeNLSF(2, 2), r"complement=True, a=1\.0"),
+        (NodeNLSF(2, 2, IndexBands(3), a=1.0), NodeNLSF(2, 2, IndexBands(3)), r"with a=1\.0"),
+        (GraphNLSF(2, 2, complement=True), GraphNLSF(2, 2), "with complement=True"),
+    ],
+)
+def test_weights_of_version_0_1_are_not_taken_for_those_of_other_defaults(old, new, says):
+    weights = old.state_dict()
+    weights._metadata[""]["version"] = 1  # as version 0.1 wrote it
+    with pytest.raises(ModelError, match=says):
+        new.load_state_dict(weights)
+    old.load_state_dict(weights)
+    new.load_state_dict(new.state_dict())
+    new.load_state_dict(dict(new.state_dict()))
+
+
+def test_the_size_of_an_output_does_not_depend_on_the_number_of_nodes():
+    """By default the layer starts as the linear filter that it names."""
+    for n in (20, 200):
+        x = signal(n, 3)
+        y = NodeNLSF(3, 3).double()(x, ring(n).edge_index)
+        torch.testing.assert_close(y, x, rtol=1e-5, atol=0)

@@ -282,7 +282,7 @@ def test_the_pooling_filter_is_filter_activation_readout_network(
 def test_attention_is_a_softmax_between_index_on_L_and_value_on_N(graph, score):  # noqa: N802
     """Sec. 3.5."""
     g = GRAPHS[graph]
-    options = {"eps": 1e-2, "activation": "tanh", "start": Start("heat", T, FLOOR)}
+    options = {"a": 1.0, "eps": 1e-2, "activation": "tanh", "start": Start("heat", T, FLOOR)}
     first = NodeNLSF(2, 3, DEPTHS["index"], None, **options)
     second = NodeNLSF(2, 2, DEPTHS["dyadic"], "sym", **options)
     layer = randomised(LaplacianAttention(first, second, score, hidden=4))
@@ -311,7 +311,7 @@ def test_attention_is_a_softmax_between_index_on_L_and_value_on_N(graph, score):
 @pytest.mark.parametrize("residual", [True, False])
 def test_a_stack_is_filter_residual_normalisation(graph, residual):
     g = GRAPHS[graph]
-    options = {"eps": 1e-2, "activation": "tanh", "start": Start("ppr", T, FLOOR)}
+    options = {"a": 1.0, "eps": 1e-2, "activation": "tanh", "start": Start("ppr", T, FLOOR)}
     layers = [NodeNLSF(*size, DEPTHS["dyadic"], **options) for size in ((2, 3), (3, 3), (3, 3))]
     stack = randomised(NLSFStack(layers, residual))
     y = signal(g.num_nodes, 2).numpy()

@@ -72,7 +72,7 @@ def nonlinear_filter(spectrum: Spectrum, seed: int) -> Map:
     with seeded(seed):
         bands = IndexBands(spectrum.num_eigenspaces)
         # Two waves leave most bands empty, where a small e would amplify the rounding.
-        layer = NodeNLSF(1, 1, bands, start="random", eps=1e-2).double()
+        layer = NodeNLSF(1, 1, bands, a=1.0, start="random", eps=1e-2).double()
     return lambda x: layer(x, spectrum=spectrum)
 
 

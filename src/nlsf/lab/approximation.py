@@ -176,6 +176,7 @@ def _node_level(
             1,
             _BANDS,
             complement=False,
+            a=1.0,
             sharing="mixing",
             mode="additive",
             relative=False,
@@ -233,7 +234,7 @@ def _silent_band(P: Lens, x: Tensor, settings: ApproximationSettings) -> float:
     """What any filter makes of a band in which the signal is zero: the largest coefficient."""
     silenced = x - P(x).part(1)
     with seeded(settings.seed):
-        layer = NodeNLSF(1, 1, _BANDS, complement=False, start="random", eps=1e-3).double()
+        layer = NodeNLSF(1, 1, _BANDS, complement=False, a=1.0, start="random", eps=1e-3).double()
     with torch.no_grad():
         return float(P(layer(silenced, spectrum=P)).norms()[:, 1].max())
 

@@ -100,7 +100,7 @@ def run(settings: TranslationSettings, translate: Translate = functional) -> Fin
     norms = lens(torch.from_numpy(x)).norms().numpy()
     norms_moved = lens(torch.from_numpy(moved)).norms().numpy()
     with seeded(settings.seed):
-        layer = NodeNLSF(1, 1, IndexBands(_BANDS), start="random").double()
+        layer = NodeNLSF(1, 1, IndexBands(_BANDS), a=1.0, start="random").double()
     with torch.no_grad():
         out = layer(torch.from_numpy(x), spectrum=spectrum).numpy()
         out_moved = layer(torch.from_numpy(moved), spectrum=spectrum).numpy()

@@ -31,7 +31,8 @@ class GraphNLSF(SpectralLayer):
         out_channels: outputs a graph.
         bands: the partition of the spectrum.
         normalization: which Laplacian to build of ``edge_index``.
-        complement: whether what the bands leave out counts too.
+        complement: whether what the bands leave out counts too; by default where they leave
+            anything out.
         norm: the p of the norm.
         normalize: divide norms by :math:`N^{1/p}`. It hides the size of the graph.
         channels: map the signal linearly to so many channels first; ``None`` for no map. A map
@@ -58,7 +59,7 @@ class GraphNLSF(SpectralLayer):
         out_channels: int,
         bands: Bands | None = None,
         normalization: Normalization = "sym",
-        complement: bool = True,
+        complement: bool | None = None,
         norm: float = 2.0,
         normalize: bool = False,
         channels: int | None = None,

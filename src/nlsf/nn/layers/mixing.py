@@ -46,6 +46,7 @@ class MixingNLSF(SpectralLayer):
         a: exponent of the norm in the denominator, 0 to 1.
         eps: the e of the denominator.
         start: the gains before training, as in `NodeNLSF`.
+        complement: as in `NodeNLSF`.
         response_options: further options of `Response`.
 
     Shapes:
@@ -63,9 +64,10 @@ class MixingNLSF(SpectralLayer):
         a: float = 0.0,
         eps: float = 1e-6,
         start: StartName | Start = "all-pass",
+        complement: bool | None = None,
         **response_options: Any,
     ) -> None:
-        super().__init__(bands, "sym")
+        super().__init__(bands, "sym", complement)
         self.in_channels, self.out_channels = in_channels, out_channels
         self.degree, self.a, self.eps = degree, a, eps
         self.start = Start.of(start)

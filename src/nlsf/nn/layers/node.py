@@ -39,10 +39,12 @@ class NodeNLSF(SpectralLayer):
         normalization: which Laplacian to build of ``edge_index``: ``"sym"`` for N, ``None`` for L.
         response: ``"diagonal"``, ``"bandwise"``, ``"full"`` or ``"constant"``, see `Response`, or
             the name of one of your own, see `register_response`.
-        complement: whether what the bands leave out is filtered too, or dropped (*lead*).
-        a: exponent of the norm in the denominator, 0 to 1. With 1, the paper's choice, every band
-            is scaled to norm 1, so the output does not have the size of the input; with 0 the layer
-            is, before training, the linear filter that ``start`` names.
+        complement: whether what the bands leave out is filtered too, or dropped (*lead*); by
+            default it is filtered where they leave anything out.
+        a: exponent of the norm in the denominator, 0 to 1; 0 by default. With 0 the layer is,
+            before training, the linear filter that ``start`` names. With 1, the paper's choice,
+            every band is scaled to norm 1, so the size of the output depends on the number of
+            nodes.
         eps: the e of the denominator.
         norm: the p of the norm.
         normalize: divide norms by :math:`N^{1/p}`. With a = 0 and relative norms it cancels.
@@ -65,8 +67,8 @@ class NodeNLSF(SpectralLayer):
         bands: Bands | None = None,
         normalization: Normalization = "sym",
         response: ResponseName = "diagonal",
-        complement: bool = True,
-        a: float = 1.0,
+        complement: bool | None = None,
+        a: float | None = None,
         eps: float = 1e-6,
         norm: float = 2.0,
         normalize: bool = False,
@@ -76,7 +78,9 @@ class NodeNLSF(SpectralLayer):
     ) -> None:
         super().__init__(bands, normalization, complement, norm, normalize, self_loops)
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.a, self.eps = a, eps
+        if a is None:
+            self._needs_of_old_weights.append("a=1.0")
+        self.a, self.eps = a or 0.0, eps
         self.start = Start.of(start)
         self.response = make_response(
             response,

@@ -83,7 +83,7 @@ def _lens_for(
         if spectrum.bands != bands or spectrum.complement != complement:
             raise ModelError(
                 f"The lens has {spectrum.bands} (complement={spectrum.complement}), the layer "
-                f"{bands} (complement={complement})."
+                f"{bands} (complement={complement}): make it with these."
             )
         return spectrum
     real = x.real.dtype if x.is_complex() else x.dtype

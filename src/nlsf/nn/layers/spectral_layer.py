@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +22,8 @@ class SpectralLayer(nn.Module):
     Args:
         bands: the partition of the spectrum; 6 dyadic bands by default.
         normalization: which Laplacian to build of ``edge_index``: ``"sym"`` for N, ``None`` for L.
-        complement: whether what the bands leave out is a last band.
+        complement: whether what the bands leave out is a last band; by default where they leave
+            anything out.
         norm: the p of the norm.
         normalize: divide norms by N^(1/p).
         self_loops: add self loops before building N.
@@ -35,6 +37,9 @@ class SpectralLayer(nn.Module):
     invariant = False
     """Whether its output ignores functional shifts; otherwise it moves along with the signal."""
 
+    _version = 2
+    """Of the state dict. The weights are those of 1, from nlsf 0.1, which had other defaults."""
+
     checks_values = True
     """Whether a signal is searched for NaN and infinity; not inside of a model."""
 
@@ -42,7 +47,7 @@ class SpectralLayer(nn.Module):
         self,
         bands: Bands | None = None,
         normalization: Normalization = "sym",
-        complement: bool = True,
+        complement: bool | None = None,
         norm: float = 2.0,
         normalize: bool = False,
         self_loops: bool = False,
@@ -56,15 +61,28 @@ class SpectralLayer(nn.Module):
             raise ModelError(f"bands must be bands, DyadicBands() for example, not {bands!r}.")
         self.bands = DyadicBands() if bands is None else bands
         self.normalization: Normalization = normalization
-        self.complement = complement
+        self.complement = self.bands.has_complement(complement)
         self.norm, self.normalize = norm, normalize
         self.self_loops = self_loops
-        self.n_bands = self.bands.n_bands + int(complement)
+        self.n_bands = self.bands.n_bands + int(self.complement)
+        self._needs_of_old_weights: list[str] = []
+        if complement is None and self.bands.covers_all:
+            self._needs_of_old_weights.append("complement=True")
 
     @property
     def spectral_branches(self) -> list[SpectralLayer]:
         """The layers that the ``spectrum`` argument is for: this one."""
         return [self]
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *others: Any
+    ) -> None:
+        if local_metadata.get("version", 2) < 2 and self._needs_of_old_weights:
+            raise ModelError(
+                "These weights were saved by nlsf 0.1, where these were the defaults: construct "
+                f"{type(self).__name__} with {', '.join(self._needs_of_old_weights)}."
+            )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *others)
 
     def mapped(self, x: Tensor) -> Tensor:
         """What is seen through the bands: the signal, or what a layer makes of it first."""

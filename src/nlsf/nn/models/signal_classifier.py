@@ -255,6 +255,7 @@ class SignalClassifier(nn.Module):
                 c.response,
                 c.hops,
                 c.a,
+                complement=True,
                 sharing=c.sharing,
             )
             for before, after in sizes

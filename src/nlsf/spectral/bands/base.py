@@ -49,6 +49,10 @@ class Bands(ABC):
     def assign(self, spectrum: Spectrum) -> Tensor:
         """The band of each eigenpair: (k,), int64, from 0; n_bands stands for the complement."""
 
+    def has_complement(self, asked: bool | None = None) -> bool:
+        """Whether a last band holds what these leave out: as asked, or if they leave anything."""
+        return not self.covers_all if asked is None else asked
+
     def fit(self, spectrum: Spectrum, signal: Tensor | None = None) -> Bands:
         """Bands that no longer adapt: fixed to this spectrum (and signal), usable on any graph.
 
