@@ -142,8 +142,8 @@ def test_an_interrupted_comparison_says_how_to_go_on(tmp_path):
     assert "Traceback" not in said
     again = said.split("Go on with ")[1].strip()
     assert shlex.split(again)[1:] == [
-        *("compare", "csbm", "--models", "majority,mlp", "--seeds", "2", *settings),
-        *("--output", "my c"),
+        *("compare", "csbm", "-m", "majority,mlp", "-n", "2", *settings),
+        *("-o", "my c"),
     ]
     assert (tmp_path / "my c" / "majority" / "results.jsonl").exists()
     assert not (tmp_path / "my c" / "mlp" / "results.jsonl").exists()

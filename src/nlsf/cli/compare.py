@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from nlsf.cli.options import (
     Quiet,
     Settings,
     data_table,
+    out_folder,
     say,
 )
 from nlsf.display.text_table import Head, TextTable
@@ -69,13 +71,13 @@ def compare(
     progress = progress_for(console, quiet=quiet)
     with progress, progress.phase("Loading PyTorch and the data"):
         names = _names(models, table)
-        folder = _folder(output, data)
+        folder = out_folder(output, f"compare-{Path(data).stem}".lower())
         _check_kept(folder, names, table)
     try:
         done, failed = _train_all(folder, names, table, console, progress)
     except KeyboardInterrupt as stopped:
-        again = _command(folder, data, names, table, settings, data_root, offline)
-        say(console, "\nStopped; what is finished is kept. Go on with ", again)
+        again = ["nlsf", *sys.argv[1:], *(() if output else ("--output", str(folder)))]
+        say(console, "\nStopped; what is finished is kept. Go on with ", shlex.join(again))
         raise typer.Exit(1) from stopped
     _show(console, folder, done, failed)
     if failed:
@@ -96,15 +98,6 @@ def _names(models: str, table: dict[str, Any]) -> list[str]:
     for name in names:
         find_model(name, level)
     return names
-
-
-def _folder(output: Path | None, data: str) -> Path:
-    from nlsf.train.run.folder import RunFolder
-
-    if output is None:
-        return RunFolder.create(Path("runs"), f"compare-{Path(data).stem}".lower()).path
-    output.mkdir(parents=True, exist_ok=True)
-    return output
 
 
 def _check_kept(folder: Path, names: Sequence[str], table: dict[str, Any]) -> None:
@@ -146,28 +139,6 @@ def _train(path: Path, name: str, table: dict[str, Any], display: Progress) -> R
         return training.resume(path, display=display).folder
     mine = {**table, "model": {"name": name}}
     return training.train(table["data"]["name"], mine, output=path, display=display).folder
-
-
-def _command(
-    folder: Path,
-    data: str,
-    names: Sequence[str],
-    table: dict[str, Any],
-    settings: Sequence[str] | None,
-    root: Path | None,
-    offline: bool,
-) -> str:
-    """The command that goes on with a comparison, ready for a shell."""
-    words = ["nlsf", "compare", data, "--models", ",".join(names), "--seeds", str(table["seeds"])]
-    if "protocol" in table:
-        words += ["--protocol", table["protocol"]]
-    for setting in settings or ():
-        words += ["--set", setting]
-    if root is not None:
-        words += ["--data-root", str(root)]
-    if offline:
-        words.append("--offline")
-    return shlex.join([*words, "--output", str(folder)])
 
 
 def _show(

@@ -93,6 +93,22 @@ def parse_size(text: str) -> int:
     return size
 
 
+def out_folder(output: Path | None, stem: str) -> Path:
+    """The folder that a command writes to: that which is named, or a new one in ``runs``."""
+    from nlsf.errors import ConfigError
+    from nlsf.train.run.folder import RunFolder
+
+    if output is None:
+        return RunFolder.create(Path("runs"), stem).path
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise ConfigError(
+            f"{output} cannot be a folder, because a file is in its place: choose another --output."
+        ) from error
+    return output
+
+
 def say(console: Console, text: str, strong: object = "", style: str = "") -> None:
     """Prints a line as it is, however long; what is strong stands at its end, in bold."""
     from rich.text import Text

@@ -20,6 +20,7 @@ from nlsf.cli.options import (
     Quiet,
     Settings,
     data_table,
+    out_folder,
     say,
 )
 
@@ -100,7 +101,7 @@ def tune(
         tuning = Tuning(trials, splits)
         choices = _space(table, space)
         name = study or f"{Path(data).stem}-{model}".lower()
-        folder = _folder(output, f"tune-{name}")
+        folder = out_folder(output, f"tune-{name}")
     place = storage or str(folder / "study.journal")
     if helper:
         search(table, choices, tuning, storage=place, study=name)
@@ -151,21 +152,6 @@ def _space(table: dict[str, Any], path: Path | None) -> Space:
     new = Space.from_table({k: v for k, v in given["space"].items() if v != []})
     new.check(name)
     return space.merged({**new.choices, **removed})
-
-
-def _folder(output: Path | None, stem: str) -> Path:
-    from nlsf.errors import ConfigError
-    from nlsf.train.run.folder import RunFolder
-
-    if output is None:
-        return RunFolder.create(Path("runs"), stem).path
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise ConfigError(
-            f"{output} cannot be a folder, because a file is in its place: choose another --output."
-        ) from error
-    return output
 
 
 def _say_stopped(console: Console, folder: Path, storage: str | None) -> None:
