@@ -74,7 +74,7 @@ def compare(
         folder = out_folder(output, f"compare-{Path(data).stem}".lower())
         _check_kept(folder, names, table)
     try:
-        done, failed = _train_all(folder, names, table, console, progress)
+        done, failed = _train_all(folder, names, table, progress)
     except KeyboardInterrupt as stopped:
         again = ["nlsf", *sys.argv[1:], *(() if output else ("--output", str(folder)))]
         say(console, "\nStopped; what is finished is kept. Go on with ", shlex.join(again))
@@ -113,7 +113,7 @@ def _check_kept(folder: Path, names: Sequence[str], table: dict[str, Any]) -> No
 
 
 def _train_all(
-    folder: Path, names: Sequence[str], table: dict[str, Any], console: Console, progress: Progress
+    folder: Path, names: Sequence[str], table: dict[str, Any], progress: Progress
 ) -> tuple[dict[str, RunFolder], dict[str, str]]:
     """The finished runs by model, and why the other models have none."""
     from nlsf.errors import NLSFError
@@ -127,7 +127,7 @@ def _train_all(
                 done[name] = _train(folder / name, name, table, progress)
             except NLSFError as error:
                 failed[name] = " ".join(str(error).split())
-                say(console, f"{name}: {failed[name]}")
+                progress.say(f"{name}: {failed[name]}")
     return done, failed
 
 
@@ -151,8 +151,8 @@ def _show(
     places = ranking(done)
     if places:
         _ranked(places, failed).print(console)
-    if failed:
-        say(console, f"Failed: {', '.join(failed)}.")
+    for name, reason in failed.items():
+        say(console, f"Failed: {name}: {reason}")
     write_ranking(folder / "comparison.csv", places, failed)
     say(console, "Table: ", folder / "comparison.csv")
     page = comparison_page([done[place.name] for place in places], failed)

@@ -88,8 +88,8 @@ def _perform(
             outcome = perform(study, settings)
             outcomes.append(outcome)
             verdict = "holds" if outcome.finding.holds else "DOES NOT HOLD"
-            say(console, "", f"{study.name} ({seconds(outcome.seconds)}): {verdict}.")
-            say(console, f"  {outcome.finding.conclusion}")
+            progress.say(f"{study.name} ({seconds(outcome.seconds)}): {verdict}.")
+            progress.say(f"  {outcome.finding.conclusion}")
     say(console, "Page: ", write_gallery(outcomes, page))
     failed = [o.study.name for o in outcomes if not o.finding.holds]
     if failed:

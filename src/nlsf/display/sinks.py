@@ -6,6 +6,7 @@ A notebook gets one output that is written anew. `active` finds who draws at the
 from __future__ import annotations
 
 import math
+import threading
 import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -95,7 +96,8 @@ class Bars(Progress):
     """A bar a phase, with the newest numbers below, drawn over themselves a few times a second.
 
     Events only leave their numbers, and a thread draws them, so that epochs of a millisecond are
-    not slowed down. The last drawing of a phase stays, if it has a total and a title.
+    not slowed down. The last drawing of a phase stays, if it has a total and a title. While a phase
+    goes on, print through `say`: two threads that print at once leave torn drawings behind.
 
     Args:
         console: a terminal.
@@ -104,12 +106,15 @@ class Bars(Progress):
     def __init__(self, console: Console) -> None:
         super().__init__()
         self._console = console
+        self._lock, self._over = threading.RLock(), threading.Event()
         self._live: Live | None = None
+        self._thread: threading.Thread | None = None
         self._spinners: dict[Phase, Spinner] = {}
 
     def say(self, text: str) -> None:
         """Prints the text above the bars."""
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        with self._lock:
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def started(self, phase: Phase) -> None:
         """Draws the bar."""
@@ -119,19 +124,30 @@ class Bars(Progress):
             self._live = Live(
                 console=self._console,
                 get_renderable=self._render,
-                refresh_per_second=8,
+                auto_refresh=False,
                 transient=True,
             )
             self._live.start(refresh=True)
+            self._over.clear()
+            self._thread = threading.Thread(target=self._redraw, args=[self._live], daemon=True)
+            self._thread.start()
 
     def ended(self, phase: Phase) -> None:
         """Draws a last time; with the last phase the cursor is given back."""
         self._spinners.pop(phase, None)
-        if not self.phases and self._live is not None:
+        if not self.phases and self._live is not None and self._thread is not None:
             live, self._live = self._live, None
+            self._over.set()
+            self._thread.join()
             live.stop()
         if phase.title and phase.total is not None and phase.done > phase.first:
-            self._console.print(self._drawn(phase))
+            with self._lock:
+                self._console.print(self._drawn(phase))
+
+    def _redraw(self, live: Live) -> None:
+        while not self._over.wait(1 / 8):
+            with self._lock:
+                live.refresh()
 
     def _render(self) -> Group:
         from rich.console import Group
