@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
-from nlsf.nn.layers.spectra import content_digest
+from nlsf.nn.layers.spectra import content_digest, remembered
 from nlsf.nn.networks import FeatureLinear, dropped
 from nlsf.peers.base import DROPOUTS, Peer, PeerConfig, Scores
 from nlsf.peers.matrices import Neighbourhood
@@ -277,9 +277,7 @@ def spectrum_of(graph: Neighbourhood) -> Spectrum:
     edges, weights, size = graph.edge_index, graph.edge_weight, graph.num_nodes
     key = (content_digest(edges), content_digest(weights), size, graph.dtype)
 
-    def compute() -> Spectrum:
-        # Tensors born in inference mode would be of no use to a training step later.
-        with torch.inference_mode(False):
-            return partial_eigh(laplacian(edges, weights, size, "sym")).to(dtype=graph.dtype)
+    def solved() -> Spectrum:
+        return partial_eigh(laplacian(edges, weights, size, "sym")).to(dtype=graph.dtype)
 
-    return _spectra.get(key, compute)
+    return remembered(_spectra, key, solved)

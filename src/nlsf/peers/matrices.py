@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import ModelError, SignalError
-from nlsf.nn.layers.spectra import content_digest
+from nlsf.nn.layers.spectra import content_digest, remembered
 from nlsf.spectral.kernels.segments import nodes_of_graphs
 from nlsf.spectral.kernels.sparse_signal import Pattern, SparseSignal, row_ends
 from nlsf.store.memory import Memory
@@ -80,13 +80,7 @@ class Neighbourhood:
         """The same, remembered for graphs that were seen a short while ago."""
         weight = None if edge_weight is None else content_digest(edge_weight)
         key = (content_digest(edge_index), num_nodes, weight, dtype)
-
-        def build() -> Neighbourhood:
-            # Tensors born in inference mode would be of no use to a training step later.
-            with torch.inference_mode(False):
-                return cls(edge_index, num_nodes, edge_weight, dtype)
-
-        return _graphs.get(key, build)
+        return remembered(_graphs, key, lambda: cls(edge_index, num_nodes, edge_weight, dtype))
 
     def matrix(self, kind: MatrixKind) -> SparseSignal:
         """One of the matrices of the table, (N, N)."""

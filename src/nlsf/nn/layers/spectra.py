@@ -120,8 +120,8 @@ def _lens_for(
 
     if not bands.exact:
         key = (place, bands, *options.values())
-        return _remembered(_lenses, key, lambda: Lens.of(shifts(), bands, **options))
-    return _of_spectra(_remembered(_spectra, (place, bands.demand()), solved), bands, options)
+        return remembered(_lenses, key, lambda: Lens.of(shifts(), bands, **options))
+    return _of_spectra(remembered(_spectra, (place, bands.demand()), solved), bands, options)
 
 
 def _of_spectra(
@@ -132,13 +132,15 @@ def _of_spectra(
     items = tuple(spectra) if not isinstance(spectra, Spectrum) else (spectra,)
     key = (*map(id, items), many, bands, *options.values())
     # The result holds the spectra, so that their ids cannot be given to others while it is kept.
-    _, lens = _remembered(
+    _, lens = remembered(
         _lenses, key, lambda: (items, Lens.of(items if many else items[0], bands, **options))
     )
     return lens
 
 
-def _remembered(memory: Memory, key: Hashable, compute: Callable[[], _Result]) -> _Result:
+def remembered(memory: Memory, key: Hashable, compute: Callable[[], _Result]) -> _Result:
+    """What a memory keeps under a key, computed if nothing is; of use to any later step."""
+
     def normally() -> _Result:
         # Tensors born in inference mode would be of no use to a training step later.
         with torch.inference_mode(False):

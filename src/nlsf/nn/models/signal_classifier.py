@@ -19,7 +19,7 @@ from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.inputs import check_graph, check_signal
 from nlsf.nn.layers.mixing import MixingNLSF
-from nlsf.nn.layers.spectra import content_digest
+from nlsf.nn.layers.spectra import content_digest, remembered
 from nlsf.nn.layers.spectral_layer import SpectralLayer, leave_values_unchecked
 from nlsf.nn.networks import Head
 from nlsf.nn.plans.plan import Examples, Plan, Signals
@@ -377,10 +377,9 @@ class SignalClassifier(nn.Module):
         c = self.config
         weight = None if edge_weight is None else content_digest(edge_weight)
         shape = (c.num_nodes, c.bands, len(c.widths), c.halvings, dtype)
-
-        def build() -> Pyramid:
-            # Tensors born in inference mode would be of no use to a training step later.
-            with torch.inference_mode(False):
-                return self.pyramid(edge_index, edge_weight, cache=False, dtype=dtype)
-
-        return _pyramids.get((content_digest(edge_index), weight, *shape), build)
+        key = (content_digest(edge_index), weight, *shape)
+        return remembered(
+            _pyramids,
+            key,
+            lambda: self.pyramid(edge_index, edge_weight, cache=False, dtype=dtype),
+        )
