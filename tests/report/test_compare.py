@@ -57,7 +57,7 @@ def test_the_table_says_what_the_runs_found(runs):
         assert shown["run"] == name
         assert shown["model"] == "att-node"
         assert shown["seeds"] == "3"
-        assert shown["test"] == f"{100 * mean:.2f} ± {100 * half:.2f} %"
+        assert shown["test"] == f"{100 * mean:.2f} ± {100 * half:.2f} %".replace(" ", "\u00a0")
 
 
 def test_the_first_sentences_are_the_result(runs):

@@ -25,6 +25,7 @@ from nlsf.lab.study import (
 )
 from nlsf.nn import NodeNLSF
 from nlsf.report.charts import BarChart, Chart, LineChart
+from nlsf.report.numbers import percent
 from nlsf.spectral import (
     FunctionalShift,
     IndexBands,
@@ -116,10 +117,9 @@ def run(settings: ActivationSettings, layer: Layer = nonlinear_filter) -> Findin
     )
     worst = max(errors["printed, filter"], errors["real, filter"], float(sampled["filter"].max()))
     conclusion = (
-        f"ReLU(Sx) and S ReLU(x) differ by {100 * errors['printed, ReLU']:.0f} % of ReLU(x) for "
-        f"the paper's complex wave and by {100 * errors['real, ReLU']:.0f} % for its real part, "
-        f"while the filter's error is at most {worst:.0e} there and on {settings.samples} random "
-        "shifts."
+        f"ReLU(Sx) and S ReLU(x) differ by {percent(errors['printed, ReLU'], 0)} of ReLU(x) for "
+        f"the paper's complex wave, and by {percent(errors['real, ReLU'], 0)} for its real part. "
+        f"The filter's error is at most {worst:.0e} there and on {settings.samples} random shifts."
     )
     data = {
         "errors": errors,
@@ -148,9 +148,9 @@ def _remarks(n: int, eigenspaces: int, errors: Mapping[str, float]) -> Chart:
         (
             "The nonlinearity is the real part followed by ReLU.",
             "S moves frequencies of one sign only, so the real part alone, without ReLU, already "
-            f"has an error of {100 * errors['printed, real part alone']:.0f} %. The real wave, "
+            f"has an error of {percent(errors['printed, real part alone'], 0)}. The real wave, "
             f"where S moves both signs, shows what ReLU itself does: "
-            f"{100 * errors['real, ReLU']:.0f} %.",
+            f"{percent(errors['real, ReLU'], 0)}.",
         ),
     )
 

@@ -24,6 +24,7 @@ from nlsf.lab.study import (
 from nlsf.nn import GraphNLSF, NodeNLSF, Response
 from nlsf.nn.networks import GroupedMLP
 from nlsf.report.charts import Chart, LineChart
+from nlsf.report.numbers import percent
 from nlsf.spectral import (
     Lens,
     UniformBands,
@@ -114,13 +115,13 @@ def run(
         and errors["control"][-1] > 0.5
         and max(metric["triangle"], metric["shift"], metric["lipschitz"]) < _EXACT
     )
+    first, last = ({key: some[i] for key, some in errors.items()} for i in (0, -1))
     conclusion = (
-        f"From width {settings.widths[0]} to {settings.widths[-1]} the error on new graphs falls "
-        f"from {100 * errors['graph'][0]:.0f} % to {100 * errors['graph'][-1]:.1f} % at the graph "
-        f"level and from {100 * errors['node'][0]:.0f} % to {100 * errors['node'][-1]:.1f} % at "
-        "the node level, for coefficients that stay away from 0 (where one is 0, node-level "
-        "filters are not universal), and a target that is no function of the coefficients stays "
-        f"at {100 * errors['control'][-1]:.0f} %."
+        f"From width {settings.widths[0]} to {settings.widths[-1]} the error falls from "
+        f"{percent(first['graph'], 0)} to {percent(last['graph'], 1)} on new graphs, and from "
+        f"{percent(first['node'], 0)} to {percent(last['node'], 1)} at the level of nodes. A "
+        f"target that is no function of the coefficients stays at {percent(last['control'], 0)}. "
+        "All coefficients stay away from 0; where one is 0, node-level filters are not universal."
     )
     return Finding(data, [_chart(settings, errors), _remarks(silent, metric)], conclusion, holds)
 

@@ -79,8 +79,9 @@ def run(settings: AttentionSettings, operators: Operators = (None, "sym")) -> Fi
     alone = [f"{percent(first[i], 0)} and {percent(second[i], 0)}" for i in (0, -1)]
     conclusion = (
         f"Alpha, the weight of index on L, is {alpha[0]:.2f} for s = {low:g} and {alpha[-1]:.2f} "
-        f"for s = {high:g}, where the errors of L and N alone are {alone[0]}, then {alone[1]}; "
-        f"together they have {percent(both[0], 0)} and {percent(both[-1], 0)}."
+        f"for s = {high:g}. The errors of L and N alone are {alone[0]} for the first s, and "
+        f"{alone[1]} for the second. Together they have {percent(both[0], 0)} and "
+        f"{percent(both[-1], 0)}."
     )
     data = {"uneven": np.array(settings.uneven), **measured}
     return Finding(data, _charts(settings, mean, measured), conclusion, holds)
@@ -201,9 +202,9 @@ def _charts(
         remarks(
             (
                 "Attention weights balance each branch's contribution.",
-                "Only if the branches cannot change their own scale. Trained together with them, "
-                f"alpha stays between {spread.min():.2f} and {spread.max():.2f}: what the weight "
-                "does not do, the last layer of a branch can.",
+                "Only if the branches cannot change their own scale. If all are trained together, "
+                f"alpha stays between {spread.min():.2f} and {spread.max():.2f}, because the last "
+                "layer of a branch can scale the branch as well as alpha can.",
             ),
             (
                 "If points are sampled uniformly, L with indices transfers; if not, N with values.",

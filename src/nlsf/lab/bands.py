@@ -109,9 +109,9 @@ def run(settings: BandSettings, affine: Affine = affine_geometric) -> Finding:
     even = sum(_evenness(s, "dyadic") > _evenness(s, "uniform") for s in sets.values())
     conclusion = (
         f"From the second on, each dyadic band is {1 / settings.rate:.3g} times as wide as the one "
-        "below it; the edges a r^j - b approach the uniform ones in proportion to "
-        f"(r - 1)^{slope:.2f}, to {distance[-1]:.0e} of the spectrum at r = {_RATES[-1]:g}; "
-        f"on {len(sets)} data sets the bands share out all energy of the features (missing "
+        "below it. The edges a r^j - b approach the uniform ones in proportion to "
+        f"(r - 1)^{slope:.2f}, to {distance[-1]:.0e} of the spectrum at r = {_RATES[-1]:g}. On "
+        f"{len(sets)} data sets the bands share out all energy of the features (missing "
         f"{lost:.0e}), on {even} of them more evenly by dyadic than by uniform bands."
     )
     note = remarks(

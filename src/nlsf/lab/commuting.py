@@ -11,6 +11,7 @@ import torch
 
 from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
 from nlsf.report.charts import Chart, DataTable, HeatMap, LineChart, Series
+from nlsf.report.numbers import percent
 from nlsf.spectral import (
     DyadicBands,
     IndexBands,
@@ -103,11 +104,12 @@ def run(settings: CommutingSettings, draw: Draw = random_shift) -> Finding:
         "mixing_defect": mixing,
     }
     holds = dimensions == expected and max(residuals) < _EXACT and linear < _SMALL
+    same = sum(a == b for a, b in zip(dimensions, expected, strict=True))
     conclusion = (
-        f"In {sum(a == b for a, b in zip(dimensions, expected, strict=True))} of "
-        f"{len(dimensions)} cases the operators that commute with {settings.samples} sampled "
-        f"shifts have exactly the dimension of the linear filters (the number of bands times the "
-        f"square of the number of channels), and filters fit them to {max(residuals):.0e}."
+        f"In {same} of {len(dimensions)} cases the operators that commute with {settings.samples} "
+        "sampled shifts have exactly the dimension of the linear filters: the number of bands "
+        "times the square of the number of channels. Filters fit these operators to "
+        f"{max(residuals):.0e}."
     )
     charts = [
         *_charts(curves, singular, picture, rows),
@@ -117,7 +119,7 @@ def run(settings: CommutingSettings, draw: Draw = random_shift) -> Finding:
                 "With a = 1 and e -> 0, Psi must also act on each band by itself: c_j -> b_j c_j "
                 f"gives the operator (error {linear:.0e} at e = {settings.eps:g}). A linear Psi "
                 f"that mixes bands commutes with the shifts, but is not additive: its output for "
-                f"x + y misses the sum of the outputs by {100 * mixing:.0f} %.",
+                f"x + y misses the sum of the outputs by {percent(mixing, 0)}.",
             )
         ),
     ]

@@ -88,8 +88,8 @@ def run(settings: ComplexitySettings, count: Count = count_diagonal) -> Finding:
     )
     conclusion = (
         f"Analysis and synthesis of the diagonal filter take {_product(powers, 0)} operations, "
-        f"{data['per_NJd'][-1]:.2f} N J d of them, and the network {_product(powers, 1)}; the full "
-        f"form of Eq. 4 needs more for its synthesis, {_product(full_powers, 0)}."
+        f"{data['per_NJd'][-1]:.2f} N J d of them. The network takes {_product(powers, 1)}. The "
+        f"full form of Eq. 4 needs more for its synthesis, {_product(full_powers, 0)}."
     )
     charts = [
         *_charts(tried, counts, middle),

@@ -14,6 +14,7 @@ from nlsf.data.generators import block_model, preferential_attachment, random_ge
 from nlsf.errors import ConfigError
 from nlsf.lab.study import Finding, Floats, Study, at_least, lines, remarks, setting
 from nlsf.report.charts import Chart, DataTable, LineChart
+from nlsf.report.numbers import percent
 from nlsf.spectral import adjacency, laplacian
 
 Approximate: TypeAlias = Callable[[Floats, int], Floats]
@@ -135,7 +136,7 @@ def run(settings: CutNormSettings, approximate: Approximate = leading) -> Findin
     ratio = max(case["ratio"] for case in cases)
     conclusion = (
         f"In {sum(case['holds'] for case in cases)} of {len(cases)} cases the bound holds for the "
-        f"promised share of m; the largest cut norm found for any m is {ratio:.2f} times the "
+        f"promised share of m. The largest cut norm found for any m is {ratio:.2f} times the "
         f"bound, and sqrt(m + 1) |M - C| / alpha never exceeds "
         f"{max(case['direct'] for case in cases):.2f}."
     )
@@ -248,8 +249,8 @@ def _charts(
             str(c["J"]),
             str(c["R"]),
             f"{c['bound']:.3g}",
-            f"{100 * (1 - 1 / c['R']):.0f} %",
-            f"{100 * c['inside']:.0f} %",
+            percent(1 - 1 / c["R"], 0),
+            percent(c["inside"], 0),
             f"{c['ratio']:.2f}",
         ]
         for c in cases
@@ -327,7 +328,7 @@ def _remarks(exact: Mapping[str, float], sparse: Mapping[str, float]) -> Chart:
         (
             "The cut norm is a supremum over all pairs of sets.",
             f"For {_SMALLEST} nodes it was computed over all of them: the lower bound used for "
-            f"larger graphs reaches {100 * exact['lower']:.0f} % of it or more, the upper bound is "
+            f"larger graphs reaches {percent(exact['lower'], 0)} of it or more, the upper bound is "
             f"at most {exact['upper']:.1f} times as large.",
         ),
     )

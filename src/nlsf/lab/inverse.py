@@ -14,6 +14,7 @@ from nlsf.data.generators import block_model, random_geometric, torus
 from nlsf.errors import ConfigError
 from nlsf.lab.study import Finding, Floats, Study, at_least, lines, remarks, setting
 from nlsf.report.charts import Chart, LineChart, Series
+from nlsf.report.numbers import percent
 from nlsf.spectral import (
     Bands,
     DyadicBands,
@@ -89,10 +90,10 @@ def run(settings: InverseSettings, synthesis: Synthesis = diagonal_synthesis) ->
     if 1.0 in settings.exponents:
         near = isometry[1.0][-1]
         holds = holds and near <= max(_EXACT, _by_eps(found, 1.0, "allowed")[-1])
-        last = f"; at a = 1 and e = {min(settings.eps):g} synthesis is an isometry up to {near:.0e}"
+        last = f" At a = 1 and e = {min(settings.eps):g} synthesis is an isometry up to {near:.0e}."
     conclusion = (
         f"In {len(found)} cases the singular values agree with the formula to {data['error']:.0e}, "
-        f"and coefficients are recovered to {data['recovery']:.0e}{last}."
+        f"and coefficients are recovered to {data['recovery']:.0e}.{last}"
     )
     charts = [*_charts(settings, found, isometry, data), _remarks(data["adjoint"])]
     return Finding(data, charts, conclusion, holds)
@@ -240,8 +241,8 @@ def _remarks(adjoint: Mapping[str, float]) -> Chart:
             "For a = 1 and e = 0, analysis is the adjoint of synthesis.",
             "Analysis takes norms, so it is not linear. It equals the adjoint on signals made of "
             f"coefficients r >= 0 (difference {adjoint['r >= 0']:.0e}), gives |r| where r has "
-            f"other signs ({100 * adjoint['r of both signs']:.0f} %), and differs by "
-            f"{100 * adjoint['random']:.0f} % on a random signal.",
+            f"other signs ({percent(adjoint['r of both signs'], 0)}), and differs by "
+            f"{percent(adjoint['random'], 0)} on a random signal.",
         ),
     )
 

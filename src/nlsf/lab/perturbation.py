@@ -156,10 +156,10 @@ def run(settings: PerturbationSettings, fit: Fit = nearest_shift) -> Finding:
     )
     conclusion = (
         f"With noise of {settings.level:g} on the edges, the nearest functional shift of four "
-        f"dyadic bands is {percent(mean[_SHOWN][at], 0)} from the translation (bands of random "
-        f"vectors: {percent(control[_SHOWN], 0)}) and moves digits with an error of "
-        f"{percent(on_images[_SHOWN].mean(1)[at], 0)}; one of all eigenspaces is "
-        f"{percent(mean[_STRICT][1], 0)} away at noise {settings.noise[1]:g} already."
+        f"dyadic bands is {percent(mean[_SHOWN][at], 0)} from the translation, and moves digits "
+        f"with an error of {percent(on_images[_SHOWN].mean(1)[at], 0)}. With bands of random "
+        f"vectors it is {percent(control[_SHOWN], 0)} away, and with all eigenspaces "
+        f"{percent(mean[_STRICT][1], 0)} already at noise {settings.noise[1]:g}."
     )
     data = {
         "noise": np.array(settings.noise),

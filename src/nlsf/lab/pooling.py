@@ -25,6 +25,7 @@ from nlsf.lab.study import (
 )
 from nlsf.nn import GraphNLSF, PoolingNLSF, Readout
 from nlsf.report.charts import BarChart, Chart, DataTable, LineChart
+from nlsf.report.numbers import percent
 from nlsf.spectral import IndexBands, Lens, Spectrum, laplacian, partial_eigh
 from nlsf.testing.graphs import path
 
@@ -103,12 +104,12 @@ def run(settings: PoolingSettings, pool: Pool = pool_identity) -> Finding:
         and formula["p2_error"] < _EXACT
         and formula["as_pooling_error"] < _EXACT
     )
+    separated = settings.pairs * min(data["separated"][p] for p in others)
     conclusion = (
         f"Pooling gives {example['first']:.4g} and {example['second']:.4g} for the paper's two "
-        f"graphs, which no graph-level filter tells apart, and separates at least "
-        f"{settings.pairs * min(data['separated'][p] for p in others):.0f} of {settings.pairs} "
-        f"random pairs with equal coefficients for every p other than 2, but none for p = 2 "
-        f"(largest gap {gaps[2.0].max():.0e})."
+        "graphs, which no graph-level filter tells apart. For every p other than 2 it separates "
+        f"at least {separated:.0f} of {settings.pairs} random pairs with equal coefficients. For "
+        f"p = 2 it separates none (largest gap {gaps[2.0].max():.0e})."
     )
     return Finding(data, [*_charts(data), _remarks(formula)], conclusion, holds)
 
@@ -263,13 +264,13 @@ def _remarks(formula: Mapping[str, float]) -> Chart:
         (
             "The squared norm for p = 2 has the denominator |P_j X|^a + e.",
             f"It must be squared: then the formula is exact ({formula['p2_error']:.0e}); as "
-            f"printed it is off by {100 * formula['p2_printed_error']:.0f} %.",
+            f"printed it is off by {percent(formula['p2_printed_error'], 0)}.",
         ),
         (
             "For p = 2, pooling and graph-level filters have the same expressivity.",
             "Without the activation before the readout. With ReLU there, pooling tells pairs with "
             f"equal coefficients apart at p = 2 too (median gap "
-            f"{100 * formula['p2_with_relu']:.0f} %).",
+            f"{percent(formula['p2_with_relu'], 0)}).",
         ),
         (
             "Every graph-level filter Psi is a pooling filter, by its largest band.",

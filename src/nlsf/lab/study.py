@@ -38,7 +38,7 @@ class Finding:
     Attributes:
         data: the measured numbers and arrays, by name.
         charts: pictures of them, each with a caption for somebody who has not read the paper.
-        conclusion: one sentence, with the number behind it.
+        conclusion: at most three sentences, each with the number behind it.
         holds: whether the claim held on everything that was sampled.
     """
 

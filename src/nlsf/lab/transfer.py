@@ -94,10 +94,10 @@ def run(settings: TransferSettings, operators: Operators = (None, "sym")) -> Fin
     )
     conclusion = (
         f"For even points the coefficients approach those of the space like N^{rates.max():.2f} to "
-        f"N^{rates.min():.2f}. For uneven ones (s = {settings.uneven:g}) those of two graphs "
-        f"approach each other, by value on N like N^{value.max():.2f} to N^{value.min():.2f}, by "
-        f"index on L like N^{index.max():.2f} to N^{index.min():.2f}, but {percent(min(left), 0)} "
-        f"to {percent(max(left), 0)} from the space remain at N = {settings.nodes[-1]}."
+        f"N^{rates.min():.2f}. For uneven ones (s = {settings.uneven:g}) two graphs approach each "
+        f"other, by value on N like N^{value.max():.2f} to N^{value.min():.2f} and by index on L "
+        f"like N^{index.max():.2f} to N^{index.min():.2f}. But at N = {settings.nodes[-1]} they "
+        f"are still {percent(min(left), 0)} to {percent(max(left), 0)} from the space."
     )
     data = {"cases": cases, "moved": moved, "left": _left(settings)}
     return Finding(data, _charts(settings.nodes, settings.uneven, data), conclusion, holds)

@@ -24,6 +24,7 @@ from nlsf.lab.study import (
 )
 from nlsf.nn import NodeNLSF
 from nlsf.report.charts import Chart, LineChart, Pictures, Tiles
+from nlsf.report.numbers import percent
 from nlsf.spectral import IndexBands, Lens, laplacian, partial_eigh
 
 _EXACT = 1e-9
@@ -130,10 +131,10 @@ def run(settings: TranslationSettings, translate: Translate = functional) -> Fin
     )
     conclusion = (
         f"Low frequencies moved {settings.low_speed * last:g} nodes and high ones "
-        f"{settings.high_speed * last:g}: a unitary map that commutes with the Laplacian (error "
-        f"{data['commutator']:.0e}), keeps all {spectrum.num_eigenspaces} spectral coefficients "
+        f"{settings.high_speed * last:g}, by a unitary map that commutes with the Laplacian (error "
+        f"{data['commutator']:.0e}). It keeps all {spectrum.num_eigenspaces} spectral coefficients "
         f"(error {data['coefficient_error']:.0e}), and leaves the picture "
-        f"{100 * data['to_nearest_translation']:.0f} % away from the nearest translation."
+        f"{percent(data['to_nearest_translation'], 0)} away from the nearest translation."
     )
     return Finding(data, _charts(settings, picture, tops, translate, data), conclusion, holds)
 
@@ -221,7 +222,7 @@ def _charts(
             [
                 (
                     "Energy in low frequencies",
-                    f"{100 * data['low_energy']:.0f} %",
+                    percent(data["low_energy"], 0),
                     f"eigenvalues of the Laplacian up to {settings.cutoff:g}, of at most 8",
                 ),
                 (

@@ -19,6 +19,7 @@ from nlsf.report.numbers import (
     metric_spread,
     plural,
     seconds,
+    unbroken,
 )
 from nlsf.report.page import Page
 from nlsf.report.runs import Paired, RunRecord, paired
@@ -127,8 +128,11 @@ def _overview(runs: Runs) -> DataTable:
         protocol, metric = str(run.settings["protocol"]), run.metric
         row = [name, run.name, run.model, protocol, metric_name(metric), str(len(run.seeds))]
         if run.finished:
-            row += [metric_spread(metric, *interval(run.known_values(p))) for p in ("val", "test")]
-            row += [f"{np.mean([r['best_epoch'] for r in run.results]):.0f}", seconds(run.seconds)]
+            spread = (
+                metric_spread(metric, *interval(run.known_values(p))) for p in ("val", "test")
+            )
+            epoch = f"{np.mean([result['best_epoch'] for result in run.results]):.0f}"
+            row += map(unbroken, (*spread, epoch, seconds(run.seconds)))
         else:
             row += ["unfinished", "unfinished", _NOTHING, _NOTHING]
         rows.append(row)
@@ -188,7 +192,11 @@ def _differences(runs: Runs, pairs: Sequence[Paired]) -> Content:
         "The mean over common seeds and its 95 % interval. An interval without 0 says that the "
         "difference is hardly chance.",
         ["run", "common seeds", "mean difference", "95 % interval", "what that means"],
-        [[pair.name, str(len(pair.seeds)), *pair.words()] for pair in pairs],
+        [
+            [pair.name, str(len(pair.seeds)), unbroken(mean), ends, verdict]
+            for pair in pairs
+            for mean, ends, verdict in [pair.words()]
+        ],
     )
     seeds = sorted({seed for pair in pairs for seed in pair.seeds})[:_SEEDS]
     if not seeds:

@@ -67,6 +67,11 @@ def percent(share: float, digits: int = 2) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
+def unbroken(text: str) -> str:
+    """The same for a narrow column, which leaves the unit in its line."""
+    return text.replace(" ", "\u00a0")
+
+
 def seconds(duration: float) -> str:
     """A duration: ``"0.42 s"``, ``"3 min 5 s"``, ``"2 h 10 min"``.
 

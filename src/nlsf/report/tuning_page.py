@@ -20,6 +20,7 @@ from nlsf.report.numbers import (
     metric_value,
     plural,
     seconds,
+    unbroken,
 )
 from nlsf.report.page import Page
 
@@ -174,8 +175,8 @@ class _Search:
         return max(values) if higher_is_better(self.metric) else min(values)
 
     def shown(self, value: float) -> str:
-        """A value for a narrow column, which leaves the unit in its line."""
-        return metric_value(self.metric, value).replace(" ", "\u00a0")
+        """A value in a table."""
+        return unbroken(metric_value(self.metric, value))
 
 
 def _overview(search: _Search) -> str:
