@@ -22,6 +22,7 @@ PACKAGES = (
     "nlsf.spectral",
     "nlsf.nn",
     "nlsf.nn.models",
+    "nlsf.nn.plans",
     "nlsf.peers",
     "nlsf.transforms",
     "nlsf.data",
