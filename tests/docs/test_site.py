@@ -133,7 +133,7 @@ def test_executed_pages_show_what_came_out(site, page):
 
 def test_all_kinds_of_pages_are_executed():
     assert {str(page.parent) for page in EXECUTED} == {".", "howto", "tutorials"}
-    assert len(EXECUTED) == 12
+    assert len(EXECUTED) == 13
 
 
 @pytest.mark.parametrize("width", [390, 1440])
