@@ -43,7 +43,7 @@ def solved(monkeypatch):
 
 
 def filter_(normalization="sym", bands=None, **options):
-    return randomised(NodeNLSF(2, 2, bands, normalization, **options))
+    return randomised(NodeNLSF(2, 2, bands or IndexBands(3), normalization, **options))
 
 
 def test_a_graph_is_solved_once(solved):
@@ -64,14 +64,25 @@ def test_a_batch_is_solved_once(solved):
 
 def test_layers_share_what_they_can(solved):
     g, x = torus(4, 5), signal(20, 2)
-    filter_(bands=UniformBands(4))(x, g.edge_index)
-    filter_(bands=UniformBands(4), complement=False)(x, g.edge_index)
-    filter_(bands=UniformBands(4)).float()(x.float(), g.edge_index)
+    filter_(bands=IndexBands(4))(x, g.edge_index)
+    filter_(bands=IndexBands(4), complement=False)(x, g.edge_index)
+    filter_(bands=IndexBands(4)).float()(x.float(), g.edge_index)
     assert solved == [20]
-    filter_(None, UniformBands(4))(x, g.edge_index)
-    filter_("sym", UniformBands(4), self_loops=True)(x, g.edge_index)
+    filter_(None, IndexBands(4))(x, g.edge_index)
+    filter_("sym", IndexBands(4), self_loops=True)(x, g.edge_index)
     filter_("sym", IndexBands(3))(x, g.edge_index)
     assert solved == [20] * 4
+
+
+@pytest.mark.parametrize("complement", [True, False])
+def test_bands_that_need_nearly_all_pairs_get_all_of_them(complement):
+    """Then the largest band is implicit, and a layer has the lens that a training has."""
+    g, x = torus(4, 5), signal(20, 2)
+    layer = filter_(bands=DyadicBands(), complement=complement)
+    lens = layer.lens(x, g.edge_index)
+    same = Lens.of(laplacian(g, normalization="sym"), layer.bands, complement=complement)
+    assert (lens.rest, lens.vectors.shape) == (same.rest, same.vectors.shape)
+    assert lens.spectrum.is_complete == complement or layer.bands.covers_all
 
 
 def test_a_changed_graph_is_solved_again(solved):
@@ -207,7 +218,7 @@ def test_a_lens_of_other_bands_is_refused():
 
 
 def test_a_spectrum_a_list_and_a_lens_are_the_same():
-    layer, x = filter_(), signal(20, 2)
+    layer, x = filter_(bands=DyadicBands()), signal(20, 2)
     spectrum = spectrum_of(torus(4, 5))
     expected = layer(x, spectrum=spectrum)
     for same in (

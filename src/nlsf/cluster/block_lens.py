@@ -55,14 +55,10 @@ class BlockLens(Lens):
             raise ClusterError(f"Blocks of rows are for polynomial bands of one graph, not {lens}.")
         self.client, self.whole = client, cast("PolynomialLens", lens)
         self.bands, self.complement, self.n_bands = lens.bands, lens.complement, lens.n_bands
+        self.num_nodes = lens.num_nodes
         self.dimension, self.frequencies = lens.dimension, lens.frequencies
         self.rows = tasks.block_rows(self.whole.operator, blocks or len(client.nthreads()))
         self._there: list[Any] | None = None
-
-    @property
-    def num_nodes(self) -> int:
-        """N."""
-        return self.whole.num_nodes
 
     @property
     def dtype(self) -> torch.dtype:

@@ -72,19 +72,24 @@ def check_graph(x: Tensor, edge_index: Any, edge_weight: Any) -> tuple[Tensor, T
     Raises:
         GraphError: the weights require a gradient, or the graph cannot be read.
     """
-    for weight in (edge_weight, edge_index):
-        if isinstance(weight, Tensor) and weight.requires_grad:
-            raise GraphError(
-                "The weights of the edges require a gradient, and none flows through the spectrum "
-                "of a graph: pass edge_weight.detach()."
-            )
+    check_weights(edge_weight)
+    check_weights(edge_index)
     return edge_list(edge_index, edge_weight, x.shape[-2])
 
 
-def check_batch(x: Tensor, batch: Tensor | None) -> None:
+def check_weights(weights: Any) -> None:
+    """Raises if the weights of edges, or a matrix that holds them, ask for a gradient."""
+    if isinstance(weights, Tensor) and weights.requires_grad:
+        raise GraphError(
+            "The weights of the edges require a gradient, and none flows through the spectrum "
+            "of a graph: pass edge_weight.detach()."
+        )
+
+
+def check_batch(x: Tensor, batch: Tensor) -> None:
     """Raises unless ``batch`` holds one integer a node of the signal."""
     nodes = x.shape[-2]
-    if batch is not None and (batch.shape != (nodes,) or batch.is_floating_point()):
+    if batch.shape != (nodes,) or batch.is_floating_point():
         raise GraphError(
             f"batch must hold the number of the graph of each of the {nodes} nodes, so {nodes} "
             f"integers; it has the shape {tuple(batch.shape)} and is of {batch.dtype}."

@@ -127,27 +127,24 @@ class NodeNLSF(SpectralLayer):
 
     def respond(self, view: View) -> Tensor:
         """The same for a view that is there already."""
-        norms, r = self._coefficients(view)
         if self.response.form == "full":
             # [Q_1, ..., Q_B] (R W): the product of R and W is small, and then d' channels are
             # synthesised in place of B d'.
-            return self._synthesis(self.lin(r), norms, view)
+            return self._filtered(view, self.lin)
         weight = self.lin.weight.mT if isinstance(self.lin, nn.Linear) else None
-        return self._synthesis(r, norms, view, weight)
+        return self._filtered(view, weight=weight)
 
     def filter(self, view: View) -> Tensor:
         """Analysis, response and synthesis, without the linear map at the end."""
-        norms, r = self._coefficients(view)
-        return self._synthesis(r, norms, view)
+        return self._filtered(view)
 
-    def _coefficients(self, view: View) -> tuple[Tensor, Tensor]:
-        """The norms, and what the response makes of them."""
-        norms = self.norms(view)
-        return norms, self.response(norms, self.start.gains(view.frequencies))
-
-    def _synthesis(
-        self, r: Tensor, norms: Tensor, view: View, weight: Tensor | None = None
+    def _filtered(
+        self, view: View, of_coefficients: nn.Module | None = None, weight: Tensor | None = None
     ) -> Tensor:
+        norms = self.norms(view)
+        r = self.response(norms, self.start.gains(view.frequencies))
+        if of_coefficients is not None:
+            r = of_coefficients(r)
         form, a, eps = self.response.form, self.a, self.eps
         return view.synthesize(r, form=form, a=a, eps=eps, norms=norms, weight=weight)
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import ModelError, NotSymmetricError
-from nlsf.nn.layers.inputs import check_batch, check_graph
+from nlsf.nn.layers.inputs import check_batch, check_graph, check_weights
 from nlsf.spectral import (
     Bands,
     Lens,
@@ -19,6 +19,7 @@ from nlsf.spectral import (
     laplacian,
     partial_eigh,
 )
+from nlsf.spectral.lens.columns import all_pairs_pay
 from nlsf.spectral.operators.graph_input import TensorMemo, split_batch
 from nlsf.spectral.operators.shift import Normalization, ShiftOperator
 from nlsf.store.memory import Memory, forget_all
@@ -72,70 +73,87 @@ def _lens_for(
         normalization: which Laplacian to build of ``edge_index``.
         self_loops: as in `laplacian`.
     """
-    check_batch(x, batch)
-    if edge_index is not None:
-        edge_index, edge_weight = check_graph(x, edge_index, edge_weight)
-    if isinstance(spectrum, Spectrum | Lens):
-        one = isinstance(spectrum, Spectrum) or spectrum.nodes is None
-        if batch is not None and one:
-            raise ModelError("spectrum is that of one graph: pass one a graph, or leave out batch.")
-    if isinstance(spectrum, Lens):
-        if spectrum.bands != bands or spectrum.complement != complement:
-            raise ModelError(
-                f"The lens has {spectrum.bands} (complement={spectrum.complement}), the layer "
-                f"{bands} (complement={complement}): make it with these."
-            )
-        return spectrum
+    if batch is not None:
+        check_batch(x, batch)
     real = x.real.dtype if x.is_complex() else x.dtype
-    options: dict[str, Any] = {"complement": complement, "dtype": real, "device": x.device}
     if spectrum is not None:
-        if not bands.exact:
-            raise ModelError(
-                "Polynomial bands read the graph, not eigenvectors: pass edge_index, or "
-                "spectrum=Lens.of(shift, bands), with a list of operators for many graphs."
-            )
-        return _of_spectra(spectrum, bands, options)
+        return _of_spectra(spectrum, bands, complement, real, x.device, batch)
     if edge_index is None:
         raise ModelError("A layer needs a graph: pass edge_index, or spectrum=.")
-    place = (
-        content_digest(edge_index),
-        None if edge_weight is None else content_digest(edge_weight),
-        None if batch is None else content_digest(batch),
-        x.shape[-2],
-        normalization,
-        self_loops,
-    )
+    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
+        edge_index, edge_weight = check_graph(x, edge_index, edge_weight)
+    elif edge_weight is not None:
+        check_weights(edge_weight)
+    tensors = (edge_index, edge_weight, batch)
+    digests = [None if one is None else content_digest(one) for one in tensors]
+    graph = (*digests, x.shape[-2], normalization, self_loops)
 
-    def shifts() -> ShiftOperator | list[ShiftOperator]:
-        if batch is None:
-            return _laplacian(edge_index, edge_weight, x.shape[-2], normalization, self_loops)
-        graphs = split_batch(edge_index, edge_weight, batch)
-        return [_laplacian(*graph, normalization, self_loops) for graph in graphs]
+    def build() -> Lens:
+        # What is wrong with a graph is seen here: a graph that was solved once is in order.
+        edges, weight = check_graph(x, edge_index, edge_weight)
+        apart = [(edges, weight, x.shape[-2])]
+        if batch is not None:
+            apart = split_batch(edges, weight, batch)
+        shifts = [_laplacian(*one, normalization, self_loops) for one in apart]
+        found: Any = shifts if batch is not None else shifts[0]
+        if bands.exact:
+            found = _solved(found, graph, bands, complement)
+        return Lens.of(found, bands, complement=complement, dtype=real, device=x.device)
 
-    def solved() -> Spectrum | list[Spectrum]:
-        graphs = shifts()
-        if isinstance(graphs, list):
-            return batched_eigh(graphs, bands=bands)
-        return partial_eigh(graphs, bands=bands)
-
-    if not bands.exact:
-        key = (place, bands, *options.values())
-        return remembered(_lenses, key, lambda: Lens.of(shifts(), bands, **options))
-    return _of_spectra(remembered(_spectra, (place, bands.demand()), solved), bands, options)
+    return remembered(_lenses, (graph, bands, complement, real, x.device), build)
 
 
 def _of_spectra(
-    spectra: Spectrum | Sequence[Spectrum], bands: Bands, options: dict[str, Any]
+    spectra: Spectrum | Sequence[Spectrum] | Lens,
+    bands: Bands,
+    complement: bool,
+    dtype: torch.dtype,
+    device: torch.device,
+    batch: Tensor | None,
 ) -> Lens:
-    """The lens of spectra that are there, made once for the same ones."""
-    many = not isinstance(spectra, Spectrum)
-    items = tuple(spectra) if not isinstance(spectra, Spectrum) else (spectra,)
-    key = (*map(id, items), many, bands, *options.values())
-    # The result holds the spectra, so that their ids cannot be given to others while it is kept.
-    _, lens = remembered(
-        _lenses, key, lambda: (items, Lens.of(items if many else items[0], bands, **options))
-    )
-    return lens
+    """The lens that is given, or that of spectra that are: made once for the same ones."""
+    if isinstance(spectra, Lens):
+        _check_lens(spectra, bands, complement)
+    elif not bands.exact:
+        raise ModelError(
+            "Polynomial bands read the graph, not eigenvectors: pass edge_index, or "
+            "spectrum=Lens.of(shift, bands), with a list of operators for many graphs."
+        )
+    one = isinstance(spectra, Spectrum) or (isinstance(spectra, Lens) and spectra.nodes is None)
+    if one and batch is not None:
+        raise ModelError("spectrum is that of one graph: pass one a graph, or leave out batch.")
+    if isinstance(spectra, Lens):
+        return spectra
+    items = (spectra,) if isinstance(spectra, Spectrum) else tuple(spectra)
+    key = (*map(id, items), one, bands, complement, dtype, device)
+
+    def build() -> tuple[Any, Lens]:
+        # The result holds the spectra, so that their ids cannot be given to others.
+        found: Any = items[0] if one else items
+        return items, Lens.of(found, bands, complement=complement, dtype=dtype, device=device)
+
+    return remembered(_lenses, key, build)[1]
+
+
+def _check_lens(lens: Lens, bands: Bands, complement: bool) -> None:
+    if lens.bands != bands or lens.complement != complement:
+        raise ModelError(
+            f"The lens has {lens.bands} (complement={lens.complement}), the layer {bands} "
+            f"(complement={complement}): make it with these."
+        )
+
+
+def _solved(
+    shifts: ShiftOperator | list[ShiftOperator], graph: Hashable, bands: Bands, complement: bool
+) -> Spectrum | list[Spectrum]:
+    """The spectra of a graph or of many, which other layers may need too."""
+    key = (graph, bands.demand())
+    if isinstance(shifts, list):
+        return remembered(_spectra, key, lambda: batched_eigh(shifts, bands=bands))
+    spectrum = remembered(_spectra, key, lambda: partial_eigh(shifts, bands=bands))
+    if all_pairs_pay(spectrum, bands, complement):
+        return remembered(_spectra, (graph, None), lambda: partial_eigh(shifts))
+    return spectrum
 
 
 def remembered(memory: Memory, key: Hashable, compute: Callable[[], _Result]) -> _Result:

@@ -60,6 +60,7 @@ class ColumnLens(Lens, bands=Bands):
         frequencies: Tensor,
     ) -> None:
         self.spectra, self.bands, self.complement = tuple(spectra), bands, complement
+        self.num_nodes = sum(spectrum.num_nodes for spectrum in self.spectra)
         self.n_bands = bands.n_bands + int(complement)
         self.rest, self.vectors, self.band = rest, vectors, band
         self.dimension, self.frequencies = dimension, frequencies
@@ -161,11 +162,6 @@ class ColumnLens(Lens, bands=Bands):
         if self.nodes is not None:
             raise BandError("A lens on many graphs has one spectrum a graph: ask for lens.spectra.")
         return self.spectra[0]
-
-    @property
-    def num_nodes(self) -> int:
-        """N, of all graphs together."""
-        return sum(spectrum.num_nodes for spectrum in self.spectra)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -275,10 +271,15 @@ def needed_spectrum(
     the largest one, and training multiplies only the columns of the others.
     """
     spectrum = partial_eigh(shift, bands=bands, cache=cache)
-    leaves_nothing_out = complement or bands.covers_all
-    if leaves_nothing_out and shift.num_nodes / 2 < spectrum.num_pairs < shift.num_nodes:
+    if all_pairs_pay(spectrum, bands, complement):
         return partial_eigh(shift, cache=cache)
     return spectrum
+
+
+def all_pairs_pay(spectrum: Spectrum, bands: Bands, complement: bool) -> bool:
+    """Whether the missing pairs of a spectrum would make the lens smaller."""
+    leaves_nothing_out = complement or bands.covers_all
+    return leaves_nothing_out and spectrum.num_nodes / 2 < spectrum.num_pairs < spectrum.num_nodes
 
 
 def _spectrum_of(graph: OneGraph) -> Spectrum:

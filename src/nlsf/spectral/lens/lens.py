@@ -44,6 +44,7 @@ class Lens(ABC):
         complement: whether what the bands leave out is a last band (the paper's J + 1-th), or is
             ignored (its *leading* variants, App. C.2).
         n_bands: B, with the complement.
+        num_nodes: N, of all graphs together.
         dimension: (B,), or (G, B) for many graphs, of each band; an estimate where there are no
             eigenvectors.
         frequencies: (B,), or (G, B), the mean frequency of each band; 0 for an empty one.
@@ -65,6 +66,7 @@ class Lens(ABC):
     bands: Bands
     complement: bool
     n_bands: int
+    num_nodes: int
     dimension: Tensor
     frequencies: Tensor
     nodes: Tensor | None = None
@@ -144,11 +146,6 @@ class Lens(ABC):
 
     @property
     @abstractmethod
-    def num_nodes(self) -> int:
-        """N, of all graphs together."""
-
-    @property
-    @abstractmethod
     def dtype(self) -> torch.dtype:
         """The dtype of the signals that it takes."""
 
@@ -207,7 +204,8 @@ class Lens(ABC):
     def fitting(self, x: Tensor, *, check_finite: bool = True) -> Tensor:
         """The signal, made complex where the operator is; raises if it does not fit."""
         if self.nodes is None:
-            on_nodes(x, self.num_nodes)
+            if x.ndim < 2 or x.shape[-2] != self.num_nodes:
+                on_nodes(x, self.num_nodes)
         elif x.ndim != 2 or x.shape[0] != self.num_nodes:
             raise SignalError(
                 f"The signal of these {self.num_graphs} graphs must have the shape "

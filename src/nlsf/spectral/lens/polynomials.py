@@ -79,7 +79,7 @@ class PolynomialLens(Lens, bands=PolynomialBands):
             )
         assert isinstance(bands, PolynomialBands)
         lens = cls(bands, complement)
-        lens.operator = ScaledOperator.of(graph)
+        lens.operator, lens.num_nodes = ScaledOperator.of(graph), graph.num_nodes
         width, gap = lens.operator.bandwidth, lens.operator.gap
         limits = bands.base.limits(width)
         assert limits is not None  # the bands have refused any other base
@@ -114,6 +114,7 @@ class PolynomialLens(Lens, bands=PolynomialBands):
                 )
         lens = cls(bands, complement)
         lens.operator = _blocks([one.operator for one in lenses], dtype or torch.float64)
+        lens.num_nodes = lens.operator.num_nodes
         lens._pack([one.num_nodes for one in lenses], lens.operator.matrix.device)
 
         def stacked(name: str, *shape: int) -> Tensor:
@@ -146,11 +147,6 @@ class PolynomialLens(Lens, bands=PolynomialBands):
         frequency = torch.where(some, frequency / torch.where(some, dimension, 1.0), 0.0)
         frequency = frequency.clamp(0.0, max(operator.bandwidth, 0.0))
         return dimension.clamp(min=0.0), frequency, leakage
-
-    @property
-    def num_nodes(self) -> int:
-        """N, of all graphs together."""
-        return self.operator.num_nodes
 
     @property
     def dtype(self) -> torch.dtype:

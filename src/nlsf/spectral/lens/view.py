@@ -99,7 +99,9 @@ class View(ABC):
         return self._restored(self.padded_part(j))
 
     def _restored(self, y: Tensor) -> Tensor:
-        """From the padded layout to that in which the signal came."""
+        """From the padded layout to that in which the signal came; there is none on one graph."""
+        if self.lens.nodes is None:
+            return y
         restored: Tensor = self.lens.restore(y)
         return restored
 
@@ -227,13 +229,13 @@ def band_scale(norms: Tensor, a: float, eps: float) -> Tensor | float:
 
 
 def _check_shape(r: Tensor, expected: tuple[int | None, ...], form: str) -> None:
-    got = r.shape[-len(expected) :]
-    if r.ndim < len(expected) or any(
-        e is not None and e != g for e, g in zip(expected, got, strict=True)
-    ):
-        wanted = ", ".join("d'" if e is None else str(e) for e in expected)
+    fits = r.ndim >= len(expected)
+    for wanted, got in zip(expected, r.shape[-len(expected) :], strict=fits):
+        fits = fits and wanted in (None, got)
+    if not fits:
+        sizes = ", ".join("d'" if e is None else str(e) for e in expected)
         raise SignalError(
-            f"The coefficients of the {form} form must have the shape (..., {wanted}), "
+            f"The coefficients of the {form} form must have the shape (..., {sizes}), "
             f"not {tuple(r.shape)}."
         )
 
