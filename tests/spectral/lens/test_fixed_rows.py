@@ -7,6 +7,7 @@ from nlsf.errors import SignalError
 from nlsf.spectral import DyadicBands, IndexBands, Lens, UniformBands, laplacian, partial_eigh
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nlsf.testing.graphs import complete, disjoint, path, star, torus
+from pairs import every_pair
 
 F64 = torch.float64
 ROWS = torch.tensor([3, 0])
@@ -66,10 +67,12 @@ def test_many_maps_at_once_are_each_of_them_alone():
     torch.testing.assert_close(together, alone)
 
 
-@pytest.mark.parametrize("complement", [True, False])
-@pytest.mark.parametrize("bands", [IndexBands(3), UniformBands(S=5, K=2)], ids=str)
-@pytest.mark.parametrize("more", [-1, 0, 1])
-@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
+@every_pair(
+    graph=GRAPHS,
+    more=[-1, 0, 1],
+    bands=[IndexBands(3), UniformBands(S=5, K=2)],
+    complement=[True, False],
+)
 def test_as_many_channels_as_nodes_or_one_more_or_less(graph, more, bands, complement):
     """The Gram matrix and the rows it is made of have one shape for as many channels as nodes."""
     shift = laplacian(graph, normalization="sym")

@@ -1,16 +1,16 @@
 import pytest
 import torch
 
-from cases import BANDS, DTYPES, GRAPHS, OPERATORS
+from cases import BANDS, DTYPES, GRAPHS, spectrum
 from nlsf.errors import SignalError
-from nlsf.spectral import Lens, partial_eigh
+from nlsf.spectral import Lens
+from pairs import every_pair
 
 SIZES = [g.num_nodes for g in GRAPHS.values()]
 
 
 def setting(operator, bands, dtype, complement):
-    spectra = [partial_eigh(OPERATORS[operator](g), bands=BANDS[bands]) for g in GRAPHS.values()]
-    spectra = [s.to(DTYPES[dtype]) for s in spectra]
+    spectra = [spectrum(operator, graph, bands).to(DTYPES[dtype]) for graph in GRAPHS]
     together = Lens.of(spectra, BANDS[bands], complement=complement)
     apart = [Lens.of(s, BANDS[bands], complement=complement) for s in spectra]
     generator = torch.Generator().manual_seed(0)
@@ -18,15 +18,11 @@ def setting(operator, bands, dtype, complement):
     return together, apart, x
 
 
-# Precisions take turns: every value of the other three meets both of them.
-@pytest.mark.parametrize(
-    ("bands", "operator", "complement", "dtype"),
-    [
-        (bands, operator, complement, list(DTYPES)[(i + j + complement) % 2])
-        for i, bands in enumerate(BANDS)
-        for j, operator in enumerate(["N", "magnetic L"])
-        for complement in (True, False)
-    ],
+@every_pair(
+    bands=list(BANDS),
+    operator=["N", "magnetic L"],
+    complement=[True, False],
+    dtype=list(DTYPES),
 )
 def test_a_batch_equals_its_graphs_one_by_one(operator, bands, dtype, complement):
     together, apart, x = setting(operator, bands, dtype, complement)

@@ -4,6 +4,7 @@ import torch
 from cases import DTYPES, GRAPHS, OPERATORS
 from nlsf.errors import BandError, SignalError
 from nlsf.spectral import DyadicBands, Lens, PolynomialBands, UniformBands
+from pairs import every_pair
 
 SIZES = [g.num_nodes for g in GRAPHS.values()]
 BANDS = {
@@ -24,10 +25,12 @@ def setting(operator="N", bands="dyadic", dtype="float64", complement=True):
     return together, apart, x
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("complement", [True, False])
-@pytest.mark.parametrize("bands", BANDS)
-@pytest.mark.parametrize("operator", ["L", "N", "magnetic L"])
+@every_pair(
+    operator=["L", "N", "magnetic L"],
+    bands=list(BANDS),
+    complement=[True, False],
+    dtype=list(DTYPES),
+)
 def test_a_batch_equals_its_graphs_one_by_one(operator, bands, complement, dtype):
     together, apart, x = setting(operator, bands, dtype, complement)
     # Energies are differences of moments: what a band has next to nothing of is rounded.

@@ -8,6 +8,7 @@ from nlsf.nn import NodeNLSF
 from nlsf.spectral import DyadicBands, IndexBands, Lens, UniformBands, laplacian
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nlsf.testing.graphs import disjoint, hostile_graphs, path, tiny_graphs, torus
+from pairs import every_pair
 
 F64 = torch.float64
 GRAPHS = {**tiny_graphs(), **hostile_graphs(), "many components": disjoint(path(3), 7)}
@@ -25,9 +26,7 @@ def prepared(graph, bands, x, rows):
     return lens, lens.fix_rows(x, rows, sparse=SparseSignal.of(x))
 
 
-@pytest.mark.parametrize("width", [2, 9, 11])
-@pytest.mark.parametrize("bands", BANDS, ids=str)
-@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
+@every_pair(graph=GRAPHS, bands=BANDS, width=[2, 9, 11])
 def test_a_filter_and_a_map_are_those_of_all_nodes(graph, bands, width):
     x, rows = words(graph.num_nodes), torch.arange(graph.num_nodes)[::2]
     lens, some = prepared(graph, bands, x, rows)

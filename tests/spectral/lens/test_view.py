@@ -10,6 +10,7 @@ from cases import GRAPHS, OPERATORS, lens, signal
 from nlsf.data import random_geometric
 from nlsf.errors import SignalError
 from nlsf.spectral import DyadicBands, IndexBands, Lens, partial_eigh
+from pairs import every_pair
 
 
 def dense_projections(shift, edges):
@@ -23,12 +24,15 @@ def dense_projections(shift, edges):
     return [*parts, np.eye(len(values)) - sum(parts)]
 
 
-@pytest.mark.parametrize("operator", ["L", "N", "magnetic L"])
-@pytest.mark.parametrize("complement", [True, False])
-@pytest.mark.parametrize("normalize", [True, False])
-@pytest.mark.parametrize(("a", "p"), [(1.0, 2.0), (0.5, 2.0), (0.0, 2.0), (1.0, 1.0), (0.7, 3.5)])
-def test_equals_the_equations_written_out(operator, complement, normalize, a, p):
+@every_pair(
+    operator=["L", "N", "magnetic L"],
+    complement=[True, False],
+    normalize=[True, False],
+    exponents=[(1.0, 2.0), (0.5, 2.0), (0.0, 2.0), (1.0, 1.0), (0.7, 3.5)],
+)
+def test_equals_the_equations_written_out(operator, complement, normalize, exponents):
     """Eq. 2 and 3 and App. C by dense projections, without any of our code but the operator."""
+    a, p = exponents
     shift = OPERATORS[operator](GRAPHS["torus"])
     lam = float(np.linalg.eigvalsh(shift.to_dense().numpy())[-1])
     bands = DyadicBands(r=0.6, S=4, K=3)
