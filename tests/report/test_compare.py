@@ -11,8 +11,8 @@ from nlsf.data.metrics import interval
 from nlsf.errors import ConfigError, FormatError
 from nlsf.report.charts import BarChart, DataTable, LineChart
 from nlsf.report.compare import comparison_page
+from nlsf.report.run_page import common_parent
 from nlsf.report.runs import RunRecord, paired
-from nlsf.report.write import common_parent
 from nlsf.train import RunFolder, train
 from train.small import NODE_MODEL, given, node_data, regression_data
 

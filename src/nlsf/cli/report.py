@@ -57,7 +57,7 @@ def report(
     console = Console()
     progress = progress_for(console)
     with progress, progress.phase("Loading PyTorch and the data"):
-        from nlsf.report.write import report as write
+        from nlsf.report.run_page import report as write
 
         dataset = _dataset(runs[0], data_root, offline)
     with progress.phase("Writing the page"):
@@ -71,7 +71,7 @@ def report_after(console: Console, result: RunResult, *, cache: bool) -> None:
 
     try:
         with progress_for(console).phase("Writing the page"):
-            from nlsf.report.write import report as write
+            from nlsf.report.run_page import report as write
 
             path = write(result, cache=cache)
     except (KeyboardInterrupt, Exception) as error:  # the models are trained and measured already

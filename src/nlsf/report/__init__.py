@@ -12,7 +12,7 @@ from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
 _WHERE = {
-    "report": "write",
+    "report": "run_page",
     "comparison_page": "compare",
     "Page": "page",
     **dict.fromkeys(
