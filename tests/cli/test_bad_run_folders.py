@@ -116,7 +116,7 @@ def resume_with_other_options(folder, runs):
     return ["train", "csbm", "--resume", "run"]
 
 
-@CASES.case("holds no results yet: finish it with --resume run")
+@CASES.case("holds no trained model yet: finish it with --resume run")
 def predict_with_an_unfinished_run(folder, runs):
     copied(folder, runs, "stopped")
     return ["predict", "run", "csbm"]

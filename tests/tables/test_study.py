@@ -9,7 +9,7 @@ from nlsf.tables.tune.keeper import (
     WORKER,
     Journal,
     import_optuna,
-    kept_in,
+    keeper_for,
     open_keeper,
 )
 from nlsf.tables.tune.trials import load_study, open_study, read_trials
@@ -176,5 +176,5 @@ def test_reading_makes_nothing(tmp_path):
 def test_a_storage_that_fails_is_one_sentence(tmp_path):
     from optuna.exceptions import StorageInternalError
 
-    with pytest.raises(ConfigError, match="could not be read"), kept_in(tmp_path / "j"):
+    with pytest.raises(ConfigError, match="could not be read"), keeper_for(tmp_path / "j"):
         raise StorageInternalError("secret")

@@ -72,7 +72,7 @@ def compare(
     with progress, progress.phase("Loading PyTorch and the data"):
         names = _names(models, table)
         folder = out_folder(output, f"compare-{Path(data).stem}".lower())
-        _check_kept(folder, names, table)
+        _check_finished(folder, names, table)
     try:
         done, failed = _train_all(folder, names, table, progress)
     except KeyboardInterrupt as stopped:
@@ -100,7 +100,7 @@ def _names(models: str, table: dict[str, Any]) -> list[str]:
     return names
 
 
-def _check_kept(folder: Path, names: Sequence[str], table: dict[str, Any]) -> None:
+def _check_finished(folder: Path, names: Sequence[str], table: dict[str, Any]) -> None:
     """Refuses runs that lie in the folder already and are not those that are asked for."""
     from nlsf.train.run.folder import RunFolder
     from nlsf.train.run.job import Job

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -106,28 +108,24 @@ def tune(
     if helper:
         search(table, choices, tuning, storage=place, study=name)
         return
-    helpers = _Workers(workers, place)
+    same = [
+        *(data, "--model", model, "--trials", str(trials), "--splits", str(splits)),
+        *(() if protocol is None else ("--protocol", protocol)),
+        *(word for setting in settings or [] for word in ("--set", setting)),
+        *(() if space is None else ("--space", str(space))),
+        *("--study", name, "--output", str(folder)),
+        *(() if data_root is None else ("--data-root", str(data_root))),
+        *(("--offline",) if offline else ()),
+    ]
     try:
-        helpers.start(
-            [
-                *(data, "--model", model, "--trials", str(trials), "--splits", str(splits)),
-                *(() if protocol is None else ("--protocol", protocol)),
-                *(word for setting in settings or [] for word in ("--set", setting)),
-                *(() if space is None else ("--space", str(space))),
-                *("--study", name, "--output", str(folder)),
-                *(() if data_root is None else ("--data-root", str(data_root))),
-                *(("--offline",) if offline else ()),
-            ]
-        )
-        search(table, choices, tuning, storage=place, study=name, display=progress)
-        helpers.wait()
+        with _helpers(workers - 1, place, same):
+            search(table, choices, tuning, storage=place, study=name, display=progress)
     except KeyboardInterrupt as stopped:
-        helpers.stop()
-        _say_stopped(console, folder, storage)
+        # The storage is not repeated, because a password may stand in it.
+        again = f"--output {folder}{'' if storage is None else ' and the same --storage'}"
+        over = "\nStopped; all trials that were over are kept."
+        say(console, f"{over} Go on with the same command, {again}.")
         raise typer.Exit(1) from stopped
-    except BaseException:
-        helpers.stop()
-        raise
     _finish(console, folder, table, choices, place, name, trials)
 
 
@@ -152,13 +150,6 @@ def _space(table: dict[str, Any], path: Path | None) -> Space:
     new = Space.from_table({k: v for k, v in given["space"].items() if v != []})
     new.check(name)
     return space.merged({**new.choices, **removed})
-
-
-def _say_stopped(console: Console, folder: Path, storage: str | None) -> None:
-    """How to go on; the storage is not repeated, because a password may stand in it."""
-    same = "" if storage is None else " and the same --storage"
-    again = f"Go on with the same command, --output {folder}{same}."
-    say(console, f"\nStopped; all trials that were over are kept. {again}")
 
 
 def _finish(
@@ -212,67 +203,53 @@ def _print(console: Console, tuned: Tuned) -> None:
     )
 
 
-class _Workers:
-    """Processes that run the same command, as helpers, on the same storage.
-
-    The cores are divided among them and this process.
+@contextmanager
+def _helpers(count: int, storage: str, arguments: Sequence[str]) -> Iterator[None]:
+    """Runs further processes on the same storage, waits for them, and stops them after an error.
 
     Args:
-        count: how many processes there will be, this one included.
+        count: how many; the cores are divided among them and this process.
         storage: of the trials; it is handed over in the environment, where no other user sees it.
+        arguments: of ``nlsf tune``.
+
+    Raises:
+        ConfigError: one failed, with what it said.
     """
+    from nlsf.errors import ConfigError
 
-    def __init__(self, count: int, storage: str) -> None:
-        self._count, self._storage = count, storage
-        self._running: list[tuple[subprocess.Popen[bytes], IO[bytes]]] = []
-
-    def start(self, arguments: list[str]) -> None:
-        """Starts them with the arguments of ``nlsf tune``."""
-        if self._count == 1:
-            return
+    running: list[tuple[subprocess.Popen[bytes], IO[bytes]]] = []
+    if count:
         import torch
 
-        threads = max(1, torch.get_num_threads() // self._count)
+        threads = max(1, torch.get_num_threads() // (count + 1))
         torch.set_num_threads(threads)
-        environment = {
-            **os.environ,
-            "OMP_NUM_THREADS": str(threads),
-            "NLSF_STORAGE": self._storage,
-        }
-        for _ in range(self._count - 1):
+        changed = {"OMP_NUM_THREADS": str(threads), "NLSF_STORAGE": storage}
+    try:
+        for _ in range(count):
             said = tempfile.TemporaryFile()  # noqa: SIM115 - not a pipe, which blocks when it is full
             process = subprocess.Popen(
                 [sys.executable, "-m", "nlsf.cli", "tune", *arguments, "--helper"],
-                env=environment,
+                env={**os.environ, **changed},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=said,
             )
-            self._running.append((process, said))
-
-    def wait(self) -> None:
-        """Until all have ended.
-
-        Raises:
-            ConfigError: one failed, with what it said.
-        """
-        from nlsf.errors import ConfigError
-
-        for process, said in self._running:
+            running.append((process, said))
+        yield
+        for process, errors in running:
             if process.wait():
-                said.seek(0)
-                lines = said.read().decode(errors="replace").strip().splitlines()
+                errors.seek(0)
+                lines = errors.read().decode(errors="replace").strip().splitlines()
                 reason = lines[-1] if lines else f"it ended with {process.returncode}."
                 raise ConfigError(f"A worker failed: {reason.removeprefix('nlsf: ')}")
-
-    def stop(self) -> None:
-        """Interrupts those that run, as Ctrl-C does, and waits for them."""
-        for process, _ in self._running:
+    except BaseException:
+        for process, _ in running:
             if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-        for process, _ in self._running:
+                process.send_signal(signal.SIGINT)  # as Ctrl-C does
+        for process, _ in running:
             try:
                 process.wait(_PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        raise

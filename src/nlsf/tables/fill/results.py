@@ -90,9 +90,9 @@ class Store:
             ConfigError: there are rows already, and they were made with other settings.
         """
         folder = self.path / cell.stem
-        kept = self.rows(cell)
+        before = self.rows(cell)
         config = _settings(config_toml, folder / "config.toml")
-        if kept and kept[0]["spec"] != text_checksum(config):
+        if before and before[0]["spec"] != text_checksum(config):
             raise ConfigError(
                 f"{folder} has rows of a run with other settings (see its config.toml): remove the "
                 "folder to run the cell again."
@@ -102,7 +102,7 @@ class Store:
         lines = [_trial_row(trial) for trial in trials] or self.trials(cell)
         added = {"cell": cell.id, "trials": len(lines), "spec": text_checksum(config)}
         by_seed = {row["seed"]: {"point": {}, **row, **added} for row in rows}
-        by_seed |= {row["seed"]: row for row in kept}
+        by_seed |= {row["seed"]: row for row in before}
         write_text(folder / "cell.toml", cell.to_toml())
         write_text(folder / "config.toml", config)
         json_lines.write(folder / "trials.jsonl", lines)

@@ -1,4 +1,4 @@
-"""Where trials are kept, and which workers are alive: `Keeper`, and `kept_in`, which opens one.
+"""Where trials are kept, and which workers are alive: `Keeper`, and `keeper_for`, which opens one.
 
 A `Journal` is a file that the processes of one machine share, `Postgres` a database for several.
 """
@@ -299,7 +299,7 @@ def _reason(error: Exception) -> str:
 
 
 @contextmanager
-def kept_in(storage: str | Path, *, new: bool = True) -> Iterator[Keeper]:
+def keeper_for(storage: str | Path, *, new: bool = True) -> Iterator[Keeper]:
     """`open_keeper` for a while; a storage that fails meanwhile is one sentence."""
     keeper = open_keeper(storage, new=new)
     from optuna.exceptions import StorageInternalError

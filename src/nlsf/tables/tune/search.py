@@ -17,7 +17,7 @@ import numpy as np
 from nlsf.data.metrics import higher_is_better
 from nlsf.display.progress import Phase, Progress
 from nlsf.errors import ModelError, NLSFError
-from nlsf.tables.tune.keeper import EPOCHS, ERROR, WORKER, Keeper, give_back, kept_in
+from nlsf.tables.tune.keeper import EPOCHS, ERROR, WORKER, Keeper, give_back, keeper_for
 from nlsf.tables.tune.objective import Objective
 from nlsf.tables.tune.space import Space, encode
 from nlsf.tables.tune.trials import (
@@ -88,7 +88,7 @@ def tune(
         objective = Objective(
             table, space, splits=tuning.splits, training=tuning.training, cache=cache
         )
-        with kept_in(storage) as keeper:
+        with keeper_for(storage) as keeper:
             worker = _Worker(objective, keeper, tuning, shown, deadline)
             worker.run(study, _spec(table, objective, tuning))
             return tuned_of(worker.study, tuning.trials)

@@ -19,7 +19,7 @@ import numpy as np
 
 from nlsf.data.metrics import higher_is_better
 from nlsf.errors import ConfigError, FormatError
-from nlsf.tables.tune.keeper import EPOCHS, ERROR, SPEC, WORKER, Keeper, kept_in
+from nlsf.tables.tune.keeper import EPOCHS, ERROR, SPEC, WORKER, Keeper, keeper_for
 from nlsf.tables.tune.space import Choice, Point, Space, decode, encode, read_choice
 from nlsf.train.settings.config import TrainingConfig
 from nlsf.train.settings.toml import from_table
@@ -224,13 +224,13 @@ _NEEDED = 4
 
 def read_trials(storage: str | Path, study: str) -> list[Trial]:
     """The trials of a study, in their order; without those whose worker died."""
-    with kept_in(storage, new=False) as keeper:
+    with keeper_for(storage, new=False) as keeper:
         return trials_of(load_study(keeper, study))
 
 
 def read_tuned(storage: str | Path, study: str, trials: int) -> Tuned:
     """What `nlsf.tables.tune.search.tune` with this number of trials has found until now."""
-    with kept_in(storage, new=False) as keeper:
+    with keeper_for(storage, new=False) as keeper:
         return tuned_of(load_study(keeper, study), trials)
 
 
@@ -239,7 +239,7 @@ def importances(storage: str | Path, study: str) -> dict[str, float]:
     from optuna.importance import get_param_importances
     from optuna.trial import TrialState
 
-    with kept_in(storage, new=False) as keeper:
+    with keeper_for(storage, new=False) as keeper:
         found = load_study(keeper, study)
         complete = found.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         differ = any(one.params != complete[0].params for one in complete)
@@ -338,8 +338,10 @@ def open_study(
     # A worker that was killed in here left a study without its spec or its first trial.
     if name not in known or SPEC not in study.user_attrs:
         study.set_user_attr(SPEC, dict(spec))
-    kept = study.user_attrs[SPEC]
-    if other := [key for key in {**kept, **spec} if _text(kept.get(key)) != _text(spec.get(key))]:
+    before = study.user_attrs[SPEC]
+    if other := [
+        key for key in {**before, **spec} if _text(before.get(key)) != _text(spec.get(key))
+    ]:
         raise ConfigError(
             f"The study {name!r} in {keeper.label} was started with another {' and '.join(other)}: "
             "choose another study name or another storage."
