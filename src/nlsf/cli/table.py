@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nlsf.cli.options import DataRoot, Offline, Quiet, say
-from nlsf.display.text_table import Form, Head, Sheet, TextTable
+from nlsf.display.text_table import Form, Head, TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from nlsf.display.progress import Progress
     from nlsf.tables.fill.fill import Outcome
     from nlsf.tables.fill.results import Store
+    from nlsf.tables.render.document import Written
     from nlsf.tables.spec.experiment import Experiment
 
 _BUDGET = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
@@ -94,26 +96,26 @@ def table(
     if document is None and name is None and narrowed:
         raise typer.BadParameter("which experiment? Without a name, all are listed.")
     console = Console()
-    with progress_for(console, quiet=quiet).phase("Loading PyTorch and the experiment"):
+    progress = progress_for(console, quiet=quiet)
+    with progress.phase("Loading PyTorch and the experiment"):
         from nlsf.tables.fill.fill import fill
         from nlsf.tables.fill.results import Published, Store
         from nlsf.tables.fill.timing import Timings, time_all
-        from nlsf.tables.render import result_text, time_table
-        from nlsf.tables.render.result_table import ResultTable
+        from nlsf.tables.render.document import written
         from nlsf.tables.spec.spec_file import find_experiment
 
         store = Store(results)
-        if document is not None:
-            _document(console, document, experiments, store)
-            return
         if name is not None:
             whole = find_experiment(name, experiments).at(data_root, offline)
             shown = whole.select(_names(methods), _names(data))
             if against:  # an unknown name is better known before hours of work
                 shown.select([against])
             published = Published.beside(experiments, shown)
+    if document is not None:
+        _document(console, progress, document, experiments, store)
+        return
     if name is None:
-        _list(console, experiments, store)
+        _list(console, progress, experiments, store)
         return
     is_time, outcome = shown.measure == "time", None
     if is_time and run and methods:
@@ -134,44 +136,31 @@ def table(
             begun = f"what was begun is kept in {work}"
             say(said, f"\nStopped: {kept}; {begun}. Go on with the same command.")
             raise typer.Exit(1) from stopped
-    if is_time:
-        times = time_table.TimeTable.of(measured, Timings(results), published, shown)
-        forms: tuple[Any, Any, Any] = time_table.sheet, time_table.to_csv, times
-    else:
-        found = ResultTable.of(shown, store, published, against)
-        forms = result_text.sheet, result_text.to_csv, found
-    _print(console, *forms, form, output)
+    _print(console, written(measured, results, published, shown, against), form, output)
     if outcome is not None:
         _tell(said, outcome, name)
         if outcome.failed:
             raise typer.Exit(1)
 
 
-def _print(
-    console: Console,
-    sheet: Callable[[Any, Form], Sheet],
-    to_csv: Callable[[Any], str],
-    table: Any,
-    form: Form,
-    output: Path | None,
-) -> None:
+def _print(console: Console, found: Written, form: Form, output: Path | None) -> None:
     """Prints a table in a form, or writes it into a file."""
     from rich.console import Console
 
     from nlsf.store.files import write_text
 
     if form is Form.terminal and output is None:
-        sheet(table, form).print(console)
+        found.sheet(form).print(console)
         return
     if form is Form.csv:
-        text = to_csv(table)
+        text = found.to_csv()
     elif form is Form.terminal:
         plain = Console(force_terminal=False)
         with plain.capture() as capture:
-            sheet(table, form).print(plain)
+            found.sheet(form).print(plain)
         text = capture.get()
     else:
-        text = getattr(sheet(table, form), form.value)()
+        text = getattr(found.sheet(form), form.value)()
     if output is None:
         typer.echo(text, nl=False)
     else:
@@ -179,14 +168,17 @@ def _print(
         say(console, "Table: ", output)
 
 
-def _document(console: Console, path: Path, experiments: Path, store: Store) -> None:
+def _document(
+    console: Console, progress: Progress, path: Path, experiments: Path, store: Store
+) -> None:
     from nlsf.errors import FormatError
     from nlsf.store.files import write_text
     from nlsf.tables.render.document import update
 
     old = path.read_text(encoding="utf-8")
     try:
-        new = update(old, experiments, store)
+        with progress.phase("Reading the rows of all tables"):
+            new = update(old, experiments, store)
     except FormatError as error:
         raise FormatError(f"{path}: {error}") from error
     if new != old:
@@ -210,12 +202,13 @@ def _tell(console: Console, outcome: Outcome, name: str) -> None:
         say(console, "Go on with ", f"nlsf table {name} --run")
 
 
-def _list(console: Console, experiments: Path, store: Store) -> None:
+def _list(console: Console, progress: Progress, experiments: Path, store: Store) -> None:
     from nlsf.tables.spec.spec_file import experiment_names, find_experiment
 
-    found = [find_experiment(name, experiments) for name in experiment_names(experiments)]
+    with progress.phase("Reading the rows of all tables"):
+        found = [find_experiment(name, experiments) for name in experiment_names(experiments)]
+        rows = [[one.name, _filled(one, store), one.title] for one in found]
     heads = Head("experiment"), Head("filled", number=True), Head("title", least=20)
-    rows = [[one.name, _filled(one, store), one.title] for one in found]
     TextTable(heads, rows).print(console)
 
 
