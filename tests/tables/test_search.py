@@ -180,8 +180,8 @@ def test_inputs_are_prepared_once_for_what_reads_the_same():
 def test_inputs_that_hold_norms_are_prepared_for_each_norm(monkeypatch):
     """A pooling filter of few channels reads norms that were computed once."""
     table = {**TABLE, "data": {"name": "shapes"}, "model": {"name": "pooling"}}
-    given = (graph_data(), table, ("60-20-20", None))
-    monkeypatch.setattr("nlsf.tables.tune.objective._load", lambda table: given)
+    given = (graph_data(), table, "60-20-20", None)
+    monkeypatch.setattr("nlsf.tables.tune.objective.data_of", lambda table: given)
     space = Space({"model.norm": (2.0, 1.0)})
     objective = Objective(table, space, splits=1, training={}, cache=False)
     both = [objective._plan(objective._job({"model.norm": p})) for p in (2.0, 1.0)]
@@ -194,8 +194,8 @@ def test_a_plan_is_shared_only_with_models_that_it_suits(monkeypatch):
     x = data.graphs[0].x
     data.graphs[0].x = torch.where(x > x.quantile(0.8), x, 0.0)
     model = {"name": "value", "place": "hidden", "input_dropout": 0.0}
-    given = (data, {**TABLE, "model": model}, ("60-20-20", None))
-    monkeypatch.setattr("nlsf.tables.tune.objective._load", lambda table: given)
+    given = (data, {**TABLE, "model": model}, "60-20-20", None)
+    monkeypatch.setattr("nlsf.tables.tune.objective.data_of", lambda table: given)
     space = Space({"model.encoder": ("linear", "none"), "model.dropout": (0.1, 0.5)})
     objective = Objective(given[1], space, splits=1, training={}, cache=False)
     plans = {

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from nlsf.data import features
-from nlsf.data.catalogue import find
 from nlsf.data.dataset import Dataset, Split
 from nlsf.data.metrics import measure
 from nlsf.data.protocols import draw
 from nlsf.errors import ConfigError, NLSFError
 from nlsf.nn.plans import Plan, plan_key_of, plan_of
 from nlsf.tables.tune.space import Choice, Point, Space, encode, read_choice
-from nlsf.train.run.job import Job, load_data
-from nlsf.train.settings.config import DataConfig, RunConfig, check_keys, resolve, user_path
+from nlsf.train.run.job import Job, data_of
+from nlsf.train.settings.config import RunConfig, check_keys, resolve
 from nlsf.train.settings.toml import Table, merged, to_table
 
 TUNING_SEED = 1_000_000
@@ -63,7 +61,7 @@ class Objective:
         fixed = {k: v for k, v in table.items() if k != "seeds"}
         self._table = merged(fixed, {"training": training, "seeds": self._seeds})
         self._cache = cache
-        self._dataset, self._table, self._habits = _load(self._table)
+        self._dataset, self._table, self._protocol, self._homophilous = data_of(self._table)
         config = self._resolve({})
         if space:
             space.check(config.model["name"])
@@ -103,7 +101,8 @@ class Objective:
             yield max(fit.epoch for fit in fits), float(best.mean())
 
     def _resolve(self, change: Table) -> RunConfig:
-        return resolve(merged(self._table, change), self._dataset, *self._habits)
+        table = merged(self._table, change)
+        return resolve(table, self._dataset, self._protocol, self._homophilous)
 
     def _job(self, point: Point) -> Job:
         config = self._resolve(self.space.table(point))
@@ -158,17 +157,6 @@ class Objective:
             return _at(self._resolve(space.table({key: value})), key)
         except NLSFError:
             return None  # it fits only beside other choices, so it is not the default
-
-
-def _load(table: Table) -> tuple[Dataset, Table, tuple[str, bool | None]]:
-    """The data, the table that names them wherever one is, their protocol and homophily."""
-    data = DataConfig.from_table(table.get("data", {}))
-    dataset = load_data(data)
-    if not user_path(data.name):
-        entry = find(data.name)
-        return dataset, table, (entry.protocol, entry.homophilous)
-    table = merged(table, {"data": {"name": str(Path(data.name).resolve())}})
-    return dataset, table, (Job.of({**table, "seeds": 1}, dataset).config.protocol, None)
 
 
 def _split(dataset: Dataset, protocol: str, seed: int) -> Split:

@@ -52,17 +52,11 @@ class Job:
         check_keys(table)
         if str(table.get("protocol", "")).endswith(".json"):
             table = {**table, "protocol": str(Path(table["protocol"]).resolve())}
-        protocol, homophilous = _own_protocol(dataset), None
         if dataset is None:
-            data = DataConfig.from_table(table.get("data", {}))
-            dataset = load_data(data)
-            protocol = _own_protocol(dataset)
-            table = merged(table, {"data": _whole_paths(data)})
-            if not user_path(data.name):
-                entry = find(data.name)
-                protocol, homophilous = entry.protocol, entry.homophilous
+            dataset, table, protocol, homophilous = data_of(table)
         else:
             table = {**table, "data": {"name": dataset.name, **table.get("data", {})}}
+            protocol, homophilous = _own_protocol(dataset), None
         config = resolve(table, dataset, protocol, homophilous)
         config = replace(config, features=features.fit(config.features, dataset))
         dataset = features.with_features(dataset, config.features)
@@ -174,12 +168,25 @@ def load_data(config: DataConfig) -> Dataset:
     return load(config.name, config.root, offline=config.offline, **config.options)
 
 
-def _whole_paths(data: DataConfig) -> Table:
-    """The paths of a ``[data]`` table, whole, so that a run goes on from any folder."""
-    paths = {"root": data_root(data.root)} if data.root else {}
-    if user_path(data.name):  # whose only option is a path, too
+def data_of(table: Mapping[str, Any]) -> tuple[Dataset, Table, str, bool | None]:
+    """The data that settings name; and what `resolve` wants to know of them.
+
+    Returns:
+        The data; the settings, with whole paths, so that a run goes on from any folder; the usual
+        protocol; and whether neighbours tend to be alike, where that is known.
+    """
+    data = DataConfig.from_table(table.get("data", {}))
+    dataset, paths = load_data(data), {}
+    if data.root:
+        paths["root"] = data_root(data.root)
+    if not user_path(data.name):
+        entry = find(data.name)
+        protocol, homophilous = entry.protocol, entry.homophilous
+    else:  # whose only option is a path, too
         paths |= {key: Path(text) for key, text in {"name": data.name, **data.options}.items()}
-    return {key: str(path.resolve()) for key, path in paths.items()}
+        protocol, homophilous = _own_protocol(dataset), None
+    whole = {key: str(path.resolve()) for key, path in paths.items()}
+    return dataset, merged(table, {"data": whole}), protocol, homophilous
 
 
 def fingerprint(dataset: Dataset, *, signals: bool = True) -> str:
@@ -206,8 +213,7 @@ def fingerprint(dataset: Dataset, *, signals: bool = True) -> str:
     return content.hexdigest()
 
 
-def _own_protocol(dataset: Dataset | None) -> str:
+def _own_protocol(dataset: Dataset) -> str:
     """For a user's own data: the splits that came with them, or a plain random one."""
-    if dataset is not None and dataset.given:
-        return next(iter(dataset.given))
-    return "80-10-10" if dataset is not None and dataset.level == "graph" else "60-20-20"
+    plain = "80-10-10" if dataset.level == "graph" else "60-20-20"
+    return next(iter(dataset.given), plain)
