@@ -98,6 +98,17 @@ def test_find(written, name):
     assert find(written).name == name
 
 
+def test_every_name_is_found_in_any_case():
+    for entry in CATALOGUE.values():
+        for name in (entry.name, *entry.aliases):
+            assert find(name) is find(name.lower()) is find(name.upper()) is entry
+
+
+def test_what_is_read_by_its_checksum_has_one():
+    for name in ("Cora", "Citeseer", "Pubmed", "MNIST"):
+        assert all(file.sha256 for file in find(name).files)
+
+
 def test_an_unknown_name_has_a_nearest_one():
     with pytest.raises(ConfigError, match=r"no data set 'coraa'\. Did you mean 'Cora'\?"):
         find("coraa")

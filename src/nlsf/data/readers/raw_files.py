@@ -69,7 +69,8 @@ def published(entry: Entry, path: Path) -> bytes:
     Raises:
         FormatError: the file is another.
     """
-    (known,) = (file.sha256 for file in entry.all_files if file.path.endswith(f"/{path.name}"))
+    checksums = {file.path.rpartition("/")[2]: file.sha256 for file in entry.files}
+    known = checksums.get(path.name)
     content = existing(path).read_bytes()
     if (found := hashlib.sha256(content).hexdigest()) != known:
         raise FormatError(
