@@ -5,7 +5,7 @@ import numpy as np
 from scipy import sparse
 
 from nlsf.data import block_model, preferential_attachment, random_geometric, torus
-from nlsf.spectral import adjacency_matrix
+from nlsf.spectral.operators import adjacency_matrix
 
 
 def union(*parts):

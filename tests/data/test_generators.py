@@ -6,7 +6,8 @@ from nlsf.data import block_model, load, preferential_attachment, random_geometr
 from nlsf.data.generators import contextual_block_model
 from nlsf.data.protocols import draw
 from nlsf.errors import ConfigError
-from nlsf.spectral import adjacency_matrix, laplacian, partial_eigh
+from nlsf.spectral import laplacian, partial_eigh
+from nlsf.spectral.operators import adjacency_matrix
 
 GRAPHS = {
     "torus": lambda: torus(5, 7),

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from nlsf.lab.commuting import CommutingSettings, commutant, random_shift, run
-from nlsf.spectral import Spectrum, laplacian, partial_eigh, random_unitary, sample_shift
+from nlsf.spectral import Spectrum, laplacian, partial_eigh, sample_shift
+from nlsf.spectral.symmetry import random_unitary
 from nlsf.testing.graphs import ring
 
 

@@ -9,9 +9,9 @@ from torch.func import functional_call, stack_module_state, vmap
 from torch_geometric.data import Batch, Data
 
 from cases import GRAPHS
-from nlsf.nn import GraphClassifier, LaplacianAttention, NodeClassifier, SparseSignal
+from nlsf.nn import GraphClassifier, LaplacianAttention, NodeClassifier
 from nlsf.nn.dropout import draw_masks, dropout_shapes
-from nlsf.spectral import DyadicBands, IndexBands, Lens, laplacian, partial_eigh
+from nlsf.spectral import DyadicBands, IndexBands, Lens, SparseSignal, laplacian, partial_eigh
 from nlsf.spectral.kernels import shared_product as products
 from nlsf.spectral.lens import FixedNorms
 from nlsf.testing.graphs import torus

@@ -5,13 +5,13 @@ import torch
 from torch import nn
 from torch_geometric.data import Batch, Data
 
-from nlsf.nn import GraphClassifier, NodeClassifier, SparseSignal, Start
+from nlsf.nn import GraphClassifier, NodeClassifier, Start
 from nlsf.nn.layers.spectral_layer import spectral_branches
 from nlsf.nn.models import SignalClassifier
 from nlsf.nn.plans import Signals, WholeGraph, plan_of
 from nlsf.nn.plans.plan import GraphBatches
 from nlsf.nn.plans.spectral import LabelledRows, PreparedSet, SpectralBatches
-from nlsf.spectral import DyadicBands, IndexBands, PolynomialBands, UniformBands
+from nlsf.spectral import DyadicBands, IndexBands, PolynomialBands, SparseSignal, UniformBands
 from nlsf.train.loop.fit import evaluate
 from nlsf.train.settings.models import MODELS
 from train.small import BANDS, graph_data, node_data, signal_data

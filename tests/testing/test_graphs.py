@@ -3,7 +3,8 @@ import pytest
 import torch
 
 from cases import GRAPHS
-from nlsf.spectral import adjacency_matrix, laplacian, partial_eigh
+from nlsf.spectral import laplacian, partial_eigh
+from nlsf.spectral.operators import adjacency_matrix
 from nlsf.testing import hostile_graphs, tiny_graphs
 
 

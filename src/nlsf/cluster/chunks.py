@@ -9,7 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from nlsf.errors import GraphError
-from nlsf.spectral import ShiftOperator, adjacency_matrix
+from nlsf.spectral import ShiftOperator
+from nlsf.spectral.operators import adjacency_matrix
 from nlsf.spectral.operators.graph_input import Graph
 
 _OVERHEAD = 100**3

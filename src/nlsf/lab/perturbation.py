@@ -28,8 +28,8 @@ from nlsf.spectral import (
     UniformBands,
     laplacian,
     partial_eigh,
-    random_unitary,
 )
+from nlsf.spectral.symmetry import random_unitary
 
 Fit: TypeAlias = Callable[[Tensor, Tensor, Tensor], FunctionalShift]
 """From a matrix T, eigenvectors and the band of each to a shift that is near T."""

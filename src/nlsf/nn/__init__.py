@@ -35,7 +35,6 @@ from nlsf.nn.models import (
 )
 from nlsf.nn.responses.psi import Psi, Start, register_response
 from nlsf.nn.responses.response import Response
-from nlsf.spectral.kernels.sparse_signal import SparseSignal
 
 __all__ = [
     "Dropout",
@@ -55,7 +54,6 @@ __all__ = [
     "Response",
     "SignalClassifier",
     "SignalClassifierConfig",
-    "SparseSignal",
     "Start",
     "forget_spectra",
     "parameter_groups",

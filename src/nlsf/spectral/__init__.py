@@ -37,7 +37,6 @@ from nlsf.spectral.lens import Lens, View
 from nlsf.spectral.operators import (
     ShiftOperator,
     adjacency,
-    adjacency_matrix,
     laplacian,
     magnetic_laplacian,
 )
@@ -45,7 +44,6 @@ from nlsf.spectral.symmetry import (
     FunctionalShift,
     equivariance_error,
     invariance_error,
-    random_unitary,
     sample_shift,
     spectral_distance,
 )
@@ -69,14 +67,12 @@ __all__ = [
     "UniformBands",
     "View",
     "adjacency",
-    "adjacency_matrix",
     "batched_eigh",
     "equivariance_error",
     "invariance_error",
     "laplacian",
     "magnetic_laplacian",
     "partial_eigh",
-    "random_unitary",
     "sample_shift",
     "sharp_bands",
     "spectral_distance",

@@ -15,9 +15,9 @@ from nlsf.spectral import (
     Spectrum,
     equivariance_error,
     invariance_error,
-    random_unitary,
     sample_shift,
 )
+from nlsf.spectral.symmetry import random_unitary
 
 _TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-9}
 

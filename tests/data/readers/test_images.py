@@ -4,7 +4,8 @@ import torch
 from nlsf.data import digits, load
 from nlsf.data.readers.images import pixel_grid
 from nlsf.errors import ConfigError
-from nlsf.spectral import adjacency_matrix, laplacian
+from nlsf.spectral import laplacian
+from nlsf.spectral.operators import adjacency_matrix
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 5), (3, 4), (8, 8)])

@@ -6,7 +6,7 @@ from scipy import sparse
 from torch_geometric.data import Data
 
 from nlsf.errors import GraphError
-from nlsf.spectral import adjacency_matrix
+from nlsf.spectral.operators import adjacency_matrix
 from nlsf.spectral.operators.graph_input import TensorMemo, edge_list, split_batch
 from nn.layers import MIXED, batch_of, weighted_graphs
 

@@ -13,9 +13,9 @@ from nlsf.spectral import (
     invariance_error,
     laplacian,
     partial_eigh,
-    random_unitary,
     sample_shift,
 )
+from nlsf.spectral.symmetry import random_unitary
 from nlsf.testing.graphs import ring, torus
 
 

@@ -66,7 +66,7 @@ def check_graph(x: Tensor, edge_index: Any, edge_weight: Any) -> tuple[Tensor, T
 
     Args:
         x: the signal.
-        edge_index: the graph in any form of `nlsf.spectral.adjacency_matrix`.
+        edge_index: the graph in any form of `nlsf.spectral.operators.adjacency_matrix`.
         edge_weight: (E,) or ``None``.
 
     Raises:
