@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-from nlsf.lab.study import Finding, Floats, Study, at_least, remarks, setting
-from nlsf.report.charts import Chart, DataTable, HeatMap, LineChart, Series
+from nlsf.lab.study import Finding, Floats, Study, at_least, lines, remarks, setting
+from nlsf.report.charts import Chart, DataTable, HeatMap, LineChart
 from nlsf.report.numbers import percent
 from nlsf.spectral import (
     DyadicBands,
@@ -49,10 +49,33 @@ class CommutingSettings:
 
 @dataclass(frozen=True)
 class _Case:
+    """A group of shifts on a graph: that of a spectrum (Def. 1), or of bands (Def. 2, 3)."""
+
     graph: str
     group: str
     space: Space
     channels: int
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What commutes with the sampled shifts of a case, beside the linear filters.
+
+    Attributes:
+        case: the group.
+        shifts: those that were sampled.
+        values: the singular values of the equations, ascending.
+        operators: (m, Nd, Nd), a basis of the operators that commute.
+        expected: the dimension of the linear filters.
+        misfit: the largest part of a unit operator that no filter explains.
+    """
+
+    case: _Case
+    shifts: Sequence[Floats]
+    values: Floats
+    operators: Floats
+    expected: int
+    misfit: float
 
 
 def random_shift(space: Space, generator: torch.Generator) -> Floats:
@@ -71,48 +94,28 @@ def run(settings: CommutingSettings, draw: Draw = random_shift) -> Finding:
         settings: of the study.
         draw: draws a functional shift of the group of a spectrum (Def. 1) or lens (Def. 2, 3).
     """
-    rows: list[list[str]] = []
-    curves: dict[str, list[int]] = {}
-    residuals, dimensions, expected, gaps = [], [], [], []
-    picture: Floats | None = None
-    singular: Floats | None = None
-    for case in _cases(settings.channels):
-        generator = torch.Generator().manual_seed(settings.seed)
-        shifts = [draw(case.space, generator) for _ in range(settings.samples)]
-        values, null = commutant(shifts, case.channels)
-        basis = filters(case.space, case.channels)
-        residual = distance_from_span(null, basis)
-        rows.append(_row(case, len(basis), len(null), residual))
-        dimensions.append(len(null))
-        expected.append(len(basis))
-        residuals.append(residual)
-        gaps.append(float(values[len(null)]) if len(null) < len(values) else 0.0)
-        if case.graph == "torus" and case.channels == 1:
-            curves[case.group] = [
-                len(commutant(shifts[: i + 1], 1)[1]) for i in range(min(settings.samples, 8))
-            ]
-            if case.group == "dyadic bands":
-                singular = values
-                picture = _in_eigenbasis(null, case.space, settings.seed)
+    measured = [_measure(case, settings, draw) for case in _cases(settings.channels)]
     linear, mixing = _as_nonlinear_filters(settings)
+    dimensions, expected = [len(m.operators) for m in measured], [m.expected for m in measured]
+    misfit = max(m.misfit for m in measured)
     data = {
         "dimension": np.array(dimensions),
         "expected": np.array(expected),
-        "residual": np.array(residuals),
-        "gap": np.array(gaps),
+        "residual": np.array([m.misfit for m in measured]),
+        "gap": np.array([[*m.values, 0.0][len(m.operators)] for m in measured]),
         "filter_error": linear,
         "mixing_defect": mixing,
     }
-    holds = dimensions == expected and max(residuals) < _EXACT and linear < _SMALL
+    holds = dimensions == expected and misfit < _EXACT and linear < _SMALL
     same = sum(a == b for a, b in zip(dimensions, expected, strict=True))
     conclusion = (
         f"In {same} of {len(dimensions)} cases the operators that commute with {settings.samples} "
         "sampled shifts have exactly the dimension of the linear filters: the number of bands "
         "times the square of the number of channels. Filters fit these operators to "
-        f"{max(residuals):.0e}."
+        f"{misfit:.0e}."
     )
     charts = [
-        *_charts(curves, singular, picture, rows),
+        *_charts(measured, settings),
         remarks(
             (
                 "The operators are the filters with a linear function Psi.",
@@ -124,6 +127,15 @@ def run(settings: CommutingSettings, draw: Draw = random_shift) -> Finding:
         ),
     ]
     return Finding(data, charts, conclusion, holds)
+
+
+def _measure(case: _Case, settings: CommutingSettings, draw: Draw) -> _Measured:
+    generator = torch.Generator().manual_seed(settings.seed)
+    shifts = [draw(case.space, generator) for _ in range(settings.samples)]
+    values, operators = commutant(shifts, case.channels)
+    basis = filters(case.space, case.channels)
+    misfit = distance_from_span(operators, basis)
+    return _Measured(case, shifts, values, operators, len(basis), misfit)
 
 
 def commutant(shifts: Sequence[Floats], channels: int) -> tuple[Floats, Floats]:
@@ -214,69 +226,69 @@ def _as_nonlinear_filters(settings: CommutingSettings) -> tuple[float, float]:
     return float(error / norm(exact)), float(norm(both - each) / norm(each))
 
 
-def _row(case: _Case, expected: int, found: int, residual: float) -> list[str]:
-    nodes = str(case.space.num_nodes)
-    return [
-        case.graph,
-        nodes,
-        case.group,
-        str(case.channels),
-        str(expected),
-        str(found),
-        f"{residual:.0e}",
+def _charts(measured: Sequence[_Measured], settings: CommutingSettings) -> list[Chart]:
+    of_torus = {
+        m.case.group: m for m in measured if (m.case.graph, m.case.channels) == ("torus", 1)
+    }
+    first = range(1, min(settings.samples, 8) + 1)
+    left = {
+        group: [len(commutant(m.shifts[:count], 1)[1]) for count in first]
+        for group, m in of_torus.items()
+    }
+    dyadic = of_torus["dyadic bands"]
+    some = dyadic.values[:24]
+    picture = _in_eigenbasis(dyadic.operators, dyadic.case.space, settings.seed)
+    nodes = [str(i + 1) for i in range(len(picture))]
+    header = ["Graph", "Nodes", "Group of shifts", "Channels", "Filters", "Found", "Misfit"]
+    rows = [
+        [
+            m.case.graph,
+            str(m.case.space.num_nodes),
+            m.case.group,
+            *(str(number) for number in (m.case.channels, m.expected, len(m.operators))),
+            f"{m.misfit:.0e}",
+        ]
+        for m in measured
     ]
-
-
-def _charts(
-    curves: Mapping[str, Sequence[int]],
-    singular: Floats | None,
-    picture: Floats | None,
-    rows: Sequence[Sequence[str]],
-) -> list[Chart]:
-    charts: list[Chart] = [
+    return [
         LineChart(
             "Every shift rules operators out, until filters remain",
             "How many independent operators commute with the first shifts that were drawn, on a "
             "torus of 12 nodes (of 144 operators). Each curve ends at the number of its bands.",
             "shifts",
             "independent operators",
-            [Series(name, list(range(1, len(curve) + 1)), curve) for name, curve in curves.items()],
+            lines(first, left),
             log_y=True,
-        )
+        ),
+        LineChart(
+            "The gap that counts them",
+            "Singular values of the equations B U = U B for dyadic bands of the torus. Those at "
+            "the level of rounding are operators that commute exactly; the next one is far away, "
+            "so there is no doubt how many there are.",
+            "number",
+            "singular value",
+            lines(range(1, len(some) + 1), {"singular value": some}, points=True),
+            log_y=True,
+        ),
+        HeatMap(
+            "An operator that commutes is a number a band",
+            "A random one of the operators found for dyadic bands of the torus, in absolute value, "
+            "seen between eigenvectors of the Laplacian in order of frequency. It is diagonal, "
+            "with the same number all over a band.",
+            "eigenvector",
+            "eigenvector",
+            nodes,
+            nodes,
+            np.round(picture, 3).tolist(),
+        ),
+        DataTable(
+            "All cases",
+            "The dimension of all linear filters, the dimension of the operators that commute with "
+            "the sampled shifts, and the largest part of such an operator that no filter explains.",
+            header,
+            rows,
+        ),
     ]
-    if singular is not None and picture is not None:
-        first = singular[:24].tolist()
-        nodes = [str(i + 1) for i in range(len(picture))]
-        charts += [
-            LineChart(
-                "The gap that counts them",
-                "Singular values of the equations B U = U B for dyadic bands of the torus. Those "
-                "at the level of rounding are operators that commute exactly; the next one is far "
-                "away, so there is no doubt how many there are.",
-                "number",
-                "singular value",
-                [Series("singular value", list(range(1, len(first) + 1)), first, points=True)],
-                log_y=True,
-            ),
-            HeatMap(
-                "An operator that commutes is a number a band",
-                "A random one of the operators found for dyadic bands of the torus, in absolute "
-                "value, seen between eigenvectors of the Laplacian in order of frequency. It is "
-                "diagonal, with the same number all over a band.",
-                "eigenvector",
-                "eigenvector",
-                nodes,
-                nodes,
-                np.round(picture, 3).tolist(),
-            ),
-        ]
-    header = ["Graph", "Nodes", "Group of shifts", "Channels", "Filters", "Found", "Misfit"]
-    caption = (
-        "The dimension of all linear filters, the dimension of the operators that commute with the "
-        "sampled shifts, and the largest part of such an operator that no filter explains."
-    )
-    charts.append(DataTable("All cases", caption, header, rows))
-    return charts
 
 
 COMMUTING = Study(
