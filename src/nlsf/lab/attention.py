@@ -80,7 +80,7 @@ def run(settings: AttentionSettings, operators: Operators = (None, "sym")) -> Fi
     conclusion = (
         f"Alpha, the weight of index on L, is {alpha[0]:.2f} for s = {low:g} and {alpha[-1]:.2f} "
         f"for s = {high:g}. The errors of L and N alone are {alone[0]} for the first s, and "
-        f"{alone[1]} for the second. Together they have {percent(both[0], 0)} and "
+        f"{alone[1]} for the last. Together they have {percent(both[0], 0)} and "
         f"{percent(both[-1], 0)}."
     )
     data = {"uneven": np.array(settings.uneven), **measured}
