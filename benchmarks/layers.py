@@ -57,15 +57,16 @@ def candidates(name):
         r = 1 + psi(norms.T).T
         return (r[:, None, :] * parts / (norms[:, None, :] + 1e-6)).sum(0)
 
-    def node(**options):
-        layer = NodeNLSF(WIDTH, WIDTH, bands, **options)
+    def node(a=1.0, **options):  # the paper's exponent, unless a row names another
+        layer = NodeNLSF(WIDTH, WIDTH, bands, a=a, **options)
         return lambda: layer(x, spectrum=lens)
 
-    full = NodeNLSF(4, 4, bands, response="full")
+    full = NodeNLSF(4, 4, bands, response="full", a=1.0)
     narrow = torch.randn(graph.num_nodes, 4, requires_grad=True)
     phi = GraphNLSF(WIDTH, WIDTH, bands)
-    pooling = PoolingNLSF(WIDTH, WIDTH, bands, hidden_channels=WIDTH)
-    both = LaplacianAttention(NodeNLSF(WIDTH, 32, bands), NodeNLSF(WIDTH, 32, bands))
+    pooling = PoolingNLSF(WIDTH, WIDTH, bands, hidden_channels=WIDTH, a=1.0)
+    halves = [NodeNLSF(WIDTH, 32, bands, a=1.0) for _ in range(2)]
+    both = LaplacianAttention(*halves)
     gcn, gat = pyg.GCNConv(WIDTH, WIDTH), pyg.GATConv(WIDTH, WIDTH)
     cached = pyg.GCNConv(WIDTH, WIDTH, cached=True)
     cheb, appnp = pyg.ChebConv(WIDTH, WIDTH, K=3), pyg.APPNP(K=10, alpha=0.1)
