@@ -45,6 +45,11 @@ def trials_of(storage: Path, study: str) -> list[Any]:
     return read_trials(storage, study)
 
 
+# The mean of absolute values as the norm of a band.
+_MEAN: dict[str, Any] = {"norm_p": 1.0, "norm_per_node": True}
+if "norm_p" not in signature(nn.NodeNLSF).parameters:  # version 0.1
+    _MEAN = {"norm": 1.0, "normalize": True}
+
 # Version 0.1 had no argument for the complement here: there always was one.
 _WHOLE = {"complement": True} if "complement" in signature(nn.MixingNLSF).parameters else {}
 
@@ -109,7 +114,7 @@ LAYERS: dict[str, Callable[[], torch.nn.Module]] = {
     "node, bandwise": lambda: _node(_EVEN, 3, normalization=None, response="bandwise"),
     "node, constant": lambda: _node(_EVEN, 3, response="constant", mode="multiplicative"),
     "node, full": lambda: _node(out=3, response="full", complement=False),
-    "node, additive": lambda: _node(QuantileBands(3), mode="additive", norm=1.0, normalize=True),
+    "node, additive": lambda: _node(QuantileBands(3), mode="additive", **_MEAN),
     "node, polynomial": lambda: _node(_SOFT, 3),
     "node, polynomial with pairs": lambda: _node(_PAIRS, a=0.5, self_loops=True),
     "mixing": lambda: nn.MixingNLSF(2, 3, _EVEN, "diagonal", 3, 0.5, **_WHOLE, **_SMOOTH),

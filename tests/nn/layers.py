@@ -52,9 +52,9 @@ LAYERS = {
     "node, constant": lambda: NodeNLSF(2, 3, UniformBands(4), None, "constant"),
     "node, full": lambda: NodeNLSF(2, 2, IndexBands(3), None, "full", start="ppr", **SMOOTH),
     "node, lead": lambda: NodeNLSF(2, 3, IndexBands(9), complement=False, **SMOOTH),
-    "node, L_1": lambda: NodeNLSF(2, 2, IndexBands(3), norm=1.0, normalize=True, **SMOOTH),
+    "node, L_1": lambda: NodeNLSF(2, 2, IndexBands(3), norm_p=1.0, norm_per_node=True, **SMOOTH),
     "graph": lambda: GraphNLSF(2, 3, IndexBands(9), hidden=3, activation="tanh"),
-    "graph, mapped": lambda: GraphNLSF(2, 3, channels=4, normalize=True, **SMOOTH),
+    "graph, mapped": lambda: GraphNLSF(2, 3, channels=4, norm_per_node=True, **SMOOTH),
     "pooling": lambda: PoolingNLSF(
         2, 3, IndexBands(9), hidden_channels=4, readout="rms", activation="tanh"
     ),

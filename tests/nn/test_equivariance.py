@@ -122,7 +122,7 @@ def test_graph_level_filters_ignore_functional_shifts(bands, normalization, grap
             BANDS[bands],
             normalization,
             complement,
-            normalize=bool(normalize),
+            norm_per_node=bool(normalize),
             channels=channels,
             hidden=8,
         )
@@ -230,8 +230,8 @@ def test_invariant_norm_commutes_with_every_unitary_map(graph):
 @pytest.mark.parametrize("p", [1.0, 3.0])
 def test_other_norms_keep_permutations_only(p):
     P = lens("torus", "dyadic")
-    node = randomised(NodeNLSF(3, 3, BANDS["dyadic"], norm=p))
-    graph = randomised(GraphNLSF(3, 3, BANDS["dyadic"], norm=p))
+    node = randomised(NodeNLSF(3, 3, BANDS["dyadic"], norm_p=p))
+    graph = randomised(GraphNLSF(3, 3, BANDS["dyadic"], norm_p=p))
     with pytest.raises(AssertionError, match="not equivariant"):
         assert_shift_equivariant(lambda x: node(x, spectrum=P), P)
     with pytest.raises(AssertionError, match="not invariant"):

@@ -33,7 +33,7 @@ def test_it_reads_nothing_but_the_norms():
 
 
 def test_normalised_norms_hide_the_size_of_the_graph():
-    layer = randomised(GraphNLSF(1, 2, IndexBands(3), normalize=True))
+    layer = randomised(GraphNLSF(1, 2, IndexBands(3), norm_per_node=True))
     counting = randomised(GraphNLSF(1, 2, IndexBands(3)))
     small, large = ((torch.ones(n, 1).double(), ring(n).edge_index) for n in (5, 50))
     torch.testing.assert_close(layer(*small), layer(*large))
@@ -41,7 +41,7 @@ def test_normalised_norms_hide_the_size_of_the_graph():
 
 
 def test_batch_normalisation_of_the_norms():
-    layer = GraphNLSF(2, 3, IndexBands(3), standardize=True).double()
+    layer = GraphNLSF(2, 3, IndexBands(3), batch_norm=True).double()
     batch = batch_of(MIXED)
     layer(batch.x, batch.edge_index, None, batch.batch)
     parts = layer.view(batch.x, batch.edge_index, None, batch.batch)
@@ -56,7 +56,7 @@ def test_batch_normalisation_of_the_norms():
 
 @pytest.mark.parametrize(
     ("options", "open_"),
-    [({}, True), ({"norm": 1.0}, False), ({"normalize": True}, False)],
+    [({}, True), ({"norm_p": 1.0}, False), ({"norm_per_node": True}, False)],
     ids=["L_2", "L_1", "normalised"],
 )
 def test_the_fast_path_gives_the_same_or_says_that_it_cannot(options, open_):
@@ -67,7 +67,7 @@ def test_the_fast_path_gives_the_same_or_says_that_it_cannot(options, open_):
         found = layer.respond(layer.of_prepared(layer.prepare(*graphs)))
         torch.testing.assert_close(found, layer(*graphs))
     else:
-        with pytest.raises(ModelError, match="needs norm=2 and normalize=False, not norm="):
+        with pytest.raises(ModelError, match="needs norm_p=2 and norm_per_node=False, not"):
             layer.prepare(*graphs)
 
 

@@ -115,12 +115,12 @@ def test_dropout_acts_on_the_entries():
     assert torch.equal(dropped(x, drop.eval()), x)
 
 
-@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("batch_norm", [True, False])
 @pytest.mark.parametrize("sizes", [[4, 8, 6, 3], [4, 3]])
-def test_it_is_the_network_of_pytorch_geometric(standardize, sizes):
+def test_it_is_the_network_of_pytorch_geometric(batch_norm, sizes):
     torch.manual_seed(0)
-    made = Head(sizes, standardize=standardize)
-    other = MLP(sizes, norm="batch_norm" if standardize else None)
+    made = Head(sizes, batch_norm=batch_norm)
+    other = MLP(sizes, norm="batch_norm" if batch_norm else None)
     theirs, ours = list(other.parameters()), list(made.parameters())
     assert sorted(p.shape for p in theirs) == sorted(p.shape for p in ours)
     with torch.no_grad():

@@ -109,7 +109,7 @@ def test_reset_returns_to_the_start_and_draws_random_ones_anew():
         ({"mode": "x"}, ModelError, "mode must be one of"),
         ({"a": 1.5}, SignalError, "between 0 and 1"),
         ({"eps": 0.0}, SignalError, "positive"),
-        ({"norm": 0.5}, SignalError, "at least 1"),
+        ({"norm_p": 0.5}, SignalError, "at least 1"),
         ({"nonsense": 1}, TypeError, "nonsense"),
     ],
 )

@@ -47,7 +47,7 @@ LAYERS = {
     "lead": lambda: NodeNLSF(
         2, 2, PolynomialBands(DyadicBands(S=4, K=2), 6), complement=False, hidden=3
     ),
-    "L_1": lambda: NodeNLSF(2, 2, SMOOTH, norm=1.0, hidden=3),
+    "L_1": lambda: NodeNLSF(2, 2, SMOOTH, norm_p=1.0, hidden=3),
     "attention": attention,
     "attention, spectral": lambda: attention("spectral"),
     "stack": lambda: NLSFStack([NodeNLSF(2, 2, SMOOTH, hidden=3) for _ in range(2)]),

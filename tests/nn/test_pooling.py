@@ -39,7 +39,7 @@ def test_without_a_network_the_readout_is_the_output():
 
 
 def test_standardised_nodes_and_readout():
-    layer = randomised(PoolingNLSF(3, 5, hidden_channels=5, depth=0, standardize=True))
+    layer = randomised(PoolingNLSF(3, 5, hidden_channels=5, depth=0, batch_norm=True))
     batch = batch_of(MIXED, 3)
     y = layer.node(batch.x, batch.edge_index, None, batch.batch)
     z = ((y - y.mean(0)) / (y.var(0, correction=0) + 1e-5).sqrt()).double()

@@ -67,7 +67,7 @@ def _own(monkeypatch):
 
     @register_response
     class OwnMaps(Nothing):
-        name, form = "own maps", "bandwise"
+        name, form = "own maps", "matrices"
 
         def __init__(self, n_bands, channels, *, out_channels, **options):
             super().__init__(n_bands, channels)
@@ -174,6 +174,8 @@ def test_a_name_belongs_to_one_response():
             register_response(type("Other", (Psi,), {"name": name}))
     with pytest.raises(ModelError, match="response 'none' already"):
         register_response(type("Other", (Psi,), {"name": "none"}))
+    with pytest.raises(ModelError, match="diagonal, matrices, full, not 'bandwise'"):
+        register_response(type("Old", (Psi,), {"name": "old", "form": "bandwise"}))
     with pytest.raises(ModelError, match=r"response must be one of .*, not 'dense'"):
         make_response("dense", 3, 2)
 

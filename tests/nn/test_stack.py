@@ -56,7 +56,7 @@ def test_a_value_that_is_not_a_number_is_not_hidden():
 
 def test_residuals_are_added_where_channels_agree():
     layers = [NodeNLSF(2, 3), NodeNLSF(3, 3)]
-    plain, residual = (NLSFStack(layers, r, norm=False) for r in (False, True))
+    plain, residual = (NLSFStack(layers, r, invariant_norm=False) for r in (False, True))
     randomised(plain)
     x = signal(20, 2)
     middle = layers[0](x, G.edge_index)
@@ -92,7 +92,9 @@ def test_every_layer_but_the_last_is_normalised():
     stack = NLSFStack([NodeNLSF(2, 2), NodeNLSF(2, 4), NodeNLSF(4, 4)])
     assert [norm.weight.shape[0] for norm in stack.norms] == [2, 4]
     assert stack.out_channels == 4
-    assert all(isinstance(n, nn.Identity) for n in NLSFStack(stack.layers, norm=False).norms)
+    assert all(
+        isinstance(n, nn.Identity) for n in NLSFStack(stack.layers, invariant_norm=False).norms
+    )
     assert not NLSFStack([NodeNLSF(2, 2)]).norms
 
 

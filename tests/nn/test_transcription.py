@@ -110,7 +110,7 @@ def theta(layer, graph, kind, x, mode="multiplicative"):
     """Eq. 4 and 5, App. C.1, C.2 and F.6, and the linear map after them."""
     parts, lam = projections(graph, layer.normalization, kind, layer.complement)
     h = gains(layer.start.name, lam)
-    c = np.stack([norm(P @ x, layer.norm, layer.normalize) for P in parts])
+    c = np.stack([norm(P @ x, layer.norm_p, layer.norm_per_node) for P in parts])
     basis = [P @ x / (cj**layer.a + layer.eps) for P, cj in zip(parts, c, strict=True)]
     B, d = c.shape
     if layer.response.name == "full":
@@ -161,8 +161,8 @@ def test_the_full_form_is_equation_4_and_5(graph, kind, normalization, complemen
             complement,
             a=a,
             eps=1e-2,
-            norm=p,
-            normalize=normalize,
+            norm_p=p,
+            norm_per_node=normalize,
             start=Start(start, T, FLOOR),
             relative=relative,
             hidden=5,
@@ -198,8 +198,8 @@ def test_the_diagonal_and_bandwise_forms_are_those_of_the_appendix(
             complement,
             a=a,
             eps=1e-2,
-            norm=p,
-            normalize=bool(normalize),
+            norm_p=p,
+            norm_per_node=bool(normalize),
             start=Start(next(starts), T, FLOOR),
             relative=relative,
             hidden=5,
@@ -228,8 +228,8 @@ def test_the_graph_level_filter_is_a_network_on_the_norms(
             DEPTHS[kind],
             normalization,
             complement,
-            norm=p,
-            normalize=normalize,
+            norm_p=p,
+            norm_per_node=normalize,
             channels=channels,
             hidden=5,
             activation="tanh",
@@ -335,8 +335,8 @@ def test_pooling_separates_what_the_graph_level_cannot():
         "bands": IndexBands(2),
         "normalization": None,
         "complement": False,
-        "norm": 1.0,
-        "normalize": True,
+        "norm_p": 1.0,
+        "norm_per_node": True,
     }
     graph = randomised(GraphNLSF(1, 3, **options))
     for edges, x in (two, three):

@@ -45,7 +45,7 @@ def forms(norms):
     """Coefficients of all three forms of synthesis."""
     bands, channels = norms.shape[-2:]
     full = mixing(norms, 2 * bands).reshape(*norms.shape[:-2], bands * channels, 2 * bands)
-    return {"diagonal": response(norms), "bandwise": mixing(norms, 4), "full": full}
+    return {"diagonal": response(norms), "matrices": mixing(norms, 4), "full": full}
 
 
 @every_case
@@ -113,7 +113,7 @@ def test_synthesis_is_equivariant_in_every_form(operator, bands, dtype):
         next(exponents)
     for graph in SOME:
         P = lens(operator, bands, dtype, graph)
-        for form in ("diagonal", "bandwise", "full"):
+        for form in ("diagonal", "matrices", "full"):
             a = next(exponents)
 
             def layer(x, P=P, form=form, a=a):

@@ -62,8 +62,8 @@ def pool_identity(x: Tensor, spectrum: Spectrum, bands: IndexBands, p: float) ->
         activation=None,
         depth=0,
         bands=bands,
-        norm=p,
-        normalize=True,
+        norm_p=p,
+        norm_per_node=True,
         a=0.0,
         eps=1e-12,
     ).double()
@@ -138,7 +138,7 @@ def _example(pool: Pool, seed: int) -> dict[str, float]:
 def _graph_level(x: Tensor, spectrum: Spectrum, bands: IndexBands, p: float, seed: int) -> float:
     """A graph-level filter with a random network."""
     with seeded(seed):
-        layer = GraphNLSF(1, 1, bands, norm=p, normalize=True).double()
+        layer = GraphNLSF(1, 1, bands, norm_p=p, norm_per_node=True).double()
     with torch.no_grad():
         return float(layer(x, spectrum=spectrum))
 

@@ -193,7 +193,7 @@ class WaveReader:
     def of(cls, seed: int, operators: Operators) -> WaveReader:
         """One that has not been trained."""
         space = circle()
-        options: dict[str, Any] = {"normalize": True, "hidden": _HIDDEN}
+        options: dict[str, Any] = {"norm_per_node": True, "hidden": _HIDDEN}
         bands = (space.indices, space.intervals)
         with seeded(seed):
             index, value = (

@@ -178,7 +178,7 @@ class Head(nn.Module):
     Args:
         sizes: the width of every layer, that of the input first.
         dropout: after every ReLU.
-        standardize: whether there is batch normalisation, over all leading dimensions.
+        batch_norm: whether there is batch normalisation, over all leading dimensions.
 
     Shapes:
         - input: (..., sizes[0])
@@ -186,14 +186,14 @@ class Head(nn.Module):
     """
 
     def __init__(
-        self, sizes: Sequence[int], *, dropout: float = 0.0, standardize: bool = True
+        self, sizes: Sequence[int], *, dropout: float = 0.0, batch_norm: bool = True
     ) -> None:
         super().__init__()
         self.sizes = list(sizes)
         inner = self.sizes[1:-1]
         self.lins = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(self.sizes))
         self.norms = nn.ModuleList(
-            nn.BatchNorm1d(size) if standardize else nn.Identity() for size in inner
+            nn.BatchNorm1d(size) if batch_norm else nn.Identity() for size in inner
         )
         self.dropouts = nn.ModuleList(Dropout(dropout) for _ in inner)
 

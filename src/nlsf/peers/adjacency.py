@@ -125,7 +125,7 @@ class LINKX(Peer):
         self.mix_features = nn.Linear(width, width, bias=False)
         self.dropout = Dropout(config.dropout)
         sizes = [width] * config.num_layers + [config.out_channels]
-        self.last = Head(sizes, dropout=config.dropout, standardize=False)
+        self.last = Head(sizes, dropout=config.dropout, batch_norm=False)
 
     def forward(self, x: Tensor | SparseSignal, graph: Neighbourhood) -> Tensor:
         """The scores."""

@@ -242,7 +242,7 @@ def symmetry_charts(run: TrainedRun) -> list[Chart]:
             "of the same band and keeps their size. When the input is shifted, the output of a "
             f"symmetric filter {law}. Bars show by how much that fails, relative to the output, "
             f"for randomly drawn shifts. {_finding(series)}"
-            + ("" if first.norm == 2 else _NOT_EXACT),
+            + ("" if first.norm_p == 2 else _NOT_EXACT),
             "drawn shift",
             "relative error",
             [f"shift {i + 1}" for i in range(count)],

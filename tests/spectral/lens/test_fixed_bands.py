@@ -63,7 +63,7 @@ def test_a_filter_after_a_map_is_the_filter_on_the_mapped_signal(complement, map
     torch.testing.assert_close(norms, lens(signal).norms())
     for form, shape in (
         ("diagonal", (lens.n_bands, d)),
-        ("bandwise", (lens.n_bands, d, 2)),
+        ("matrices", (lens.n_bands, d, 2)),
         ("full", (lens.n_bands * d, 2)),
     ):
         r = random(*shape, seed=2)

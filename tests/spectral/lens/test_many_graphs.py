@@ -37,7 +37,7 @@ def test_a_batch_equals_its_graphs_one_by_one(operator, bands, dtype, complement
     B = together.n_bands
     for form, r in {
         "diagonal": torch.cos(norms),
-        "bandwise": torch.cos(norms)[..., None].expand(-1, -1, -1, 4),
+        "matrices": torch.cos(norms)[..., None].expand(-1, -1, -1, 4),
         "full": torch.cos(norms).reshape(-1, B * 3, 1).expand(-1, -1, B),
     }.items():
         found = together(x).synthesize(r, form=form, eps=1e-2)

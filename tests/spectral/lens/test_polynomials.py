@@ -122,7 +122,7 @@ def test_functional_shifts_are_respected_at_any_order(operator, order, pairs):
     r = torch.randn(P.n_bands, 3, generator=torch.Generator().manual_seed(0), dtype=F64)
     maps = torch.randn(P.n_bands, 3, 2, generator=torch.Generator().manual_seed(1), dtype=F64)
     assert_shift_equivariant(lambda x: P(x).synthesize(r, a=0.5), spectrum)
-    assert_shift_equivariant(lambda x: P(x).synthesize(maps, form="bandwise"), spectrum)
+    assert_shift_equivariant(lambda x: P(x).synthesize(maps, form="matrices"), spectrum)
     assert_shift_invariant(lambda x: P(x).norms(), spectrum)
 
 
@@ -156,13 +156,13 @@ def test_gradients(operator, order, pairs):
     assert gradgradcheck(lambda x, r: P(x).weighted(r), (x, r))
 
 
-@pytest.mark.parametrize("form", ["diagonal", "bandwise", "full"])
+@pytest.mark.parametrize("form", ["diagonal", "matrices", "full"])
 @pytest.mark.parametrize(("shared", "pairs"), [(False, 0), (True, 0), (False, 2)])
 def test_many_models_in_one_call_have_the_numbers_of_each_alone(form, shared, pairs):
     P = polynomial("N", "dyadic, K < S", pairs=pairs)
     generator = torch.Generator().manual_seed(0)
     b, d = P.n_bands, 2
-    shape = {"diagonal": (b, d), "bandwise": (b, d, 3), "full": (b * d, b)}[form]
+    shape = {"diagonal": (b, d), "matrices": (b, d, 3), "full": (b * d, b)}[form]
     r = torch.randn(5, *shape, dtype=F64, generator=generator)
     x = signal(P, channels=d, leading=() if shared else (5,))
 

@@ -99,7 +99,7 @@ def test_a_map_inside_of_the_synthesis_is_one_after_it(bands, width):
         inside = lens(signal).synthesize(r, weight=weight)
         torch.testing.assert_close(inside, lens(signal).synthesize(r) @ weight)
     with pytest.raises(SignalError, match="for the diagonal form"):
-        lens(x).synthesize(r.diag_embed(), form="bandwise", weight=weight)
+        lens(x).synthesize(r.diag_embed(), form="matrices", weight=weight)
 
 
 def test_a_layer_with_a_narrow_map_is_the_filter_and_the_map():

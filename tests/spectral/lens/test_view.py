@@ -55,7 +55,7 @@ def test_equals_the_equations_written_out(operator, complement, normalize, expon
     options = {"a": a, "eps": eps, "p": p, "normalize": normalize}
     for form, coefficients, expected in (
         ("diagonal", r, sum(r[j] * basis[j] for j in range(B))),
-        ("bandwise", R, sum(basis[j] @ R[j] for j in range(B))),
+        ("matrices", R, sum(basis[j] @ R[j] for j in range(B))),
         ("full", full, np.concatenate(basis, axis=1) @ full),
     ):
         found = P(x).synthesize(torch.from_numpy(coefficients), form=form, **options)
@@ -63,11 +63,11 @@ def test_equals_the_equations_written_out(operator, complement, normalize, expon
 
 
 @pytest.mark.parametrize("operator", ["N", "magnetic N"])
-@pytest.mark.parametrize("form", ["diagonal", "bandwise", "full"])
+@pytest.mark.parametrize("form", ["diagonal", "matrices", "full"])
 @pytest.mark.parametrize(("a", "p"), [(0.0, 2.0), (0.5, 2.0), (1.0, 2.0), (1.0, 3.0), (1.0, 1.0)])
 def test_gradients(operator, form, a, p):
     P = lens(operator, "dyadic, K < S", "float64", "weighted")
-    shape = {"diagonal": (4, 2), "bandwise": (4, 2, 3), "full": (8, 4)}[form]
+    shape = {"diagonal": (4, 2), "matrices": (4, 2, 3), "full": (8, 4)}[form]
     r = torch.rand(shape, dtype=torch.float64, requires_grad=True)
     x = signal(P, channels=2).requires_grad_()
 
@@ -145,7 +145,7 @@ def test_nothing_of_the_size_of_all_projections_is_built():
     with LargestArray() as seen:
         norms = P(x).norms()
         y = P(x).synthesize(torch.ones_like(norms))
-        y = y + P(x).synthesize(torch.ones(J + 1, d, d, dtype=x.dtype), form="bandwise")
+        y = y + P(x).synthesize(torch.ones(J + 1, d, d, dtype=x.dtype), form="matrices")
         y.square().sum().backward()
     assert seen.largest <= max(n * d, n * P.vectors.shape[1])
     assert seen.largest < n * (J + 1) * d / 4
@@ -159,7 +159,7 @@ def test_nothing_of_the_size_of_all_projections_is_built():
         (lambda P, x: P(x).synthesize(torch.ones(7, 3), eps=0.0), "positive"),
         (lambda P, x: P(x).synthesize(torch.ones(6, 3)), r"\(\.\.\., 7, 3\), not \(6, 3\)"),
         (lambda P, x: P(x).synthesize(torch.ones(3)), r"\(\.\.\., 7, 3\), not \(3,\)"),
-        (lambda P, x: P(x).synthesize(torch.ones(7, 3), form="bandwise"), r"7, 3, d'\)"),
+        (lambda P, x: P(x).synthesize(torch.ones(7, 3), form="matrices"), r"7, 3, d'\)"),
         (lambda P, x: P(x).synthesize(torch.ones(20, 3), form="full"), r"\(\.\.\., 21, d'\)"),
         (lambda P, x: P(x).synthesize(torch.ones(7, 3), form="other"), "'diagonal'"),
     ],

@@ -33,11 +33,11 @@ class GraphNLSF(SpectralLayer):
         normalization: which Laplacian to build of ``edge_index``.
         complement: whether what the bands leave out counts too; by default where they leave
             anything out.
-        norm: the p of the norm.
-        normalize: divide norms by :math:`N^{1/p}`. It hides the size of the graph.
+        norm_p: the p of the norm.
+        norm_per_node: divide norms by :math:`N^{1/p}`. It hides the size of the graph.
         channels: map the signal linearly to so many channels first; ``None`` for no map. A map
             without bias keeps the invariance.
-        standardize: batch normalisation of the norms before the network.
+        batch_norm: batch normalisation of the norms before the network.
         hidden: width of the network.
         depth: its number of linear layers.
         activation: its activation.
@@ -60,23 +60,23 @@ class GraphNLSF(SpectralLayer):
         bands: Bands | None = None,
         normalization: Normalization = "sym",
         complement: bool | None = None,
-        norm: float = 2.0,
-        normalize: bool = False,
+        norm_p: float = 2.0,
+        norm_per_node: bool = False,
         channels: int | None = None,
-        standardize: bool = False,
+        batch_norm: bool = False,
         hidden: int = 64,
         depth: int = 2,
         activation: str = "relu",
         dropout: float = 0.0,
         self_loops: bool = False,
     ) -> None:
-        super().__init__(bands, normalization, complement, norm, normalize, self_loops)
+        super().__init__(bands, normalization, complement, norm_p, norm_per_node, self_loops)
         self.in_channels, self.out_channels = in_channels, out_channels
         self.channels = in_channels if channels is None else channels
         has_map = channels is not None
         self.lin = nn.Linear(in_channels, self.channels, bias=False) if has_map else nn.Identity()
         size = self.n_bands * self.channels
-        self.standard = nn.BatchNorm1d(size) if standardize else nn.Identity()
+        self.standard = nn.BatchNorm1d(size) if batch_norm else nn.Identity()
         self.network = GroupedMLP(
             1,
             size,
@@ -129,10 +129,10 @@ class GraphNLSF(SpectralLayer):
             ModelError: for norms other than L_2, or normalised ones: what is prepared does not know
                 the nodes any more, nor how many they were.
         """
-        if self.norm != 2 or self.normalize:
+        if self.norm_p != 2 or self.norm_per_node:
             raise ModelError(
-                "The fast path of the graph level needs norm=2 and normalize=False, not "
-                f"norm={self.norm!r} and normalize={self.normalize!r}: call the layer itself."
+                "The fast path of the graph level needs norm_p=2 and norm_per_node=False, "
+                f"not {self.norm_p!r} and {self.norm_per_node!r}: call the layer itself."
             )
         lens = self.lens(x, *graph, spectrum=spectrum)
         if lens.nodes is None and x.ndim != 3:

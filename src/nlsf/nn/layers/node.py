@@ -28,7 +28,7 @@ class NodeNLSF(SpectralLayer):
     It commutes with the functional shifts of its bands (Prop. 1) for the norm p = 2. Other norms
     are not kept by unitary maps: with them it commutes with permutations of the nodes only.
 
-    The diagonal and bandwise forms have as many outputs as inputs; where ``out_channels`` differs,
+    Diagonal and bandwise responses have as many outputs as inputs; where ``out_channels`` differs,
     a linear map without bias follows (a bias would break the symmetry). The full form has B d'
     outputs, and always ends in such a map.
 
@@ -46,8 +46,8 @@ class NodeNLSF(SpectralLayer):
             every band is scaled to norm 1, so the size of the output depends on the number of
             nodes.
         eps: the e of the denominator.
-        norm: the p of the norm.
-        normalize: divide norms by :math:`N^{1/p}`. With a = 0 and relative norms it cancels.
+        norm_p: the p of the norm.
+        norm_per_node: divide norms by :math:`N^{1/p}`. With a = 0 and relative norms it cancels.
         start: the linear filter before training: ``"all-pass"``, ``"heat"``, ``"ppr"``,
             ``"high-pass"``, ``"walk"``, ``"random"``, or a `Start`.
         self_loops: add self loops before building N.
@@ -70,13 +70,13 @@ class NodeNLSF(SpectralLayer):
         complement: bool | None = None,
         a: float | None = None,
         eps: float = 1e-6,
-        norm: float = 2.0,
-        normalize: bool = False,
+        norm_p: float = 2.0,
+        norm_per_node: bool = False,
         start: StartName | Start = "all-pass",
         self_loops: bool = False,
         **response_options: Any,
     ) -> None:
-        super().__init__(bands, normalization, complement, norm, normalize, self_loops)
+        super().__init__(bands, normalization, complement, norm_p, norm_per_node, self_loops)
         self.in_channels, self.out_channels = in_channels, out_channels
         if a is None:
             self._needs_of_old_weights.append("a=1.0")
@@ -93,7 +93,7 @@ class NodeNLSF(SpectralLayer):
         form = self.response.form
         filtered = {
             "diagonal": in_channels,
-            "bandwise": out_channels,
+            "matrices": out_channels,
             "full": self.n_bands * out_channels,
         }[form]
         needs_map = form == "full" or filtered != out_channels

@@ -124,7 +124,7 @@ class PoolingNLSF(nn.Module):
         depth: its number of linear layers; 0 for none, the readout itself is the output.
         dropout: its dropout.
         psi: options of the filter's `Response`: ``sharing``, ``hidden``, ``depth``, ...
-        standardize: batch normalisation of the filter's channels over all nodes of a batch, before
+        batch_norm: batch normalisation of the filter's channels over all nodes of a batch, before
             the activation, and of the readout over its graphs.
         node_options: options of the `NodeNLSF`: ``response``, ``complement``, ``a``, ...
 
@@ -148,7 +148,7 @@ class PoolingNLSF(nn.Module):
         depth: int = 2,
         dropout: float = 0.0,
         psi: Mapping[str, Any] | None = None,
-        standardize: bool = False,
+        batch_norm: bool = False,
         **node_options: Any,
     ) -> None:
         super().__init__()
@@ -158,11 +158,11 @@ class PoolingNLSF(nn.Module):
         self.node = NodeNLSF(
             in_channels, hidden_channels, bands, normalization, **node_options, **(psi or {})
         )
-        self.node_norm = NodeBatchNorm(hidden_channels) if standardize else None
+        self.node_norm = NodeBatchNorm(hidden_channels) if batch_norm else None
         self.activation = nn.Identity() if activation is None else activation_of(activation)
         self.readout = readout if isinstance(readout, Readout) else Readout(readout, p)
         # What follows scales and shifts it anyway.
-        self.readout_norm = nn.BatchNorm1d(hidden_channels, affine=False) if standardize else None
+        self.readout_norm = nn.BatchNorm1d(hidden_channels, affine=False) if batch_norm else None
         self.network: GroupedMLP | None = None
         if depth > 0:
             self.network = GroupedMLP(
@@ -212,7 +212,7 @@ class PoolingNLSF(nn.Module):
         lens = self.node.lens(x, *graph, spectrum=spectrum)
         if lens.nodes is None:
             raise ModelError("The fast path of the pooling level is for many graphs: pass batch.")
-        return lens.fix_nodes(x, self.node.norm, self.node.normalize)
+        return lens.fix_nodes(x, self.node.norm_p, self.node.norm_per_node)
 
     def of_prepared(self, prepared: FixedNodes) -> FixedNodes:
         """The view that `respond` takes, of what `prepare` gave."""

@@ -24,8 +24,8 @@ class SpectralLayer(nn.Module):
         normalization: which Laplacian to build of ``edge_index``: ``"sym"`` for N, ``None`` for L.
         complement: whether what the bands leave out is a last band; by default where they leave
             anything out.
-        norm: the p of the norm.
-        normalize: divide norms by N^(1/p).
+        norm_p: the p of the norm.
+        norm_per_node: divide norms by N^(1/p).
         self_loops: add self loops before building N.
     """
 
@@ -48,8 +48,8 @@ class SpectralLayer(nn.Module):
         bands: Bands | None = None,
         normalization: Normalization = "sym",
         complement: bool | None = None,
-        norm: float = 2.0,
-        normalize: bool = False,
+        norm_p: float = 2.0,
+        norm_per_node: bool = False,
         self_loops: bool = False,
     ) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class SpectralLayer(nn.Module):
         self.bands = DyadicBands() if bands is None else bands
         self.normalization: Normalization = normalization
         self.complement = self.bands.has_complement(complement)
-        self.norm, self.normalize = norm, normalize
+        self.norm_p, self.norm_per_node = norm_p, norm_per_node
         self.self_loops = self_loops
         self.n_bands = self.bands.n_bands + int(self.complement)
         self._needs_of_old_weights: list[str] = []
@@ -121,7 +121,7 @@ class SpectralLayer(nn.Module):
     def norms(self, view: View | FixedNorms) -> Tensor:
         """The invariant norms (..., B, d)."""
         with _full_precision(view.device):
-            return view.norms(self.norm, self.normalize)
+            return view.norms(self.norm_p, self.norm_per_node)
 
 
 def spectral_branches(model: nn.Module) -> list[SpectralLayer]:

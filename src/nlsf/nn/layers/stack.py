@@ -58,7 +58,7 @@ class NLSFStack(nn.Module):
         layers: `NodeNLSF` or `LaplacianAttention` layers, each taking what the one before gives.
         residual: add the input of a layer to its output, where the channels agree; with attention,
             whose branches stand side by side, half of it to each of them.
-        norm: normalise the output of every layer but the last with `InvariantNorm`.
+        invariant_norm: normalise the output of every layer but the last with `InvariantNorm`.
 
     Shapes:
         - x: (N, d), or (..., N, d) on one graph
@@ -68,7 +68,7 @@ class NLSFStack(nn.Module):
         self,
         layers: Sequence[NodeNLSF | LaplacianAttention],
         residual: bool = True,
-        norm: bool = True,
+        invariant_norm: bool = True,
     ) -> None:
         super().__init__()
         if not 1 <= len(layers) <= 10:
@@ -78,7 +78,7 @@ class NLSFStack(nn.Module):
         self.residual = residual
         inner = [layer.out_channels for layer in layers[:-1]]
         self.norms = nn.ModuleList(
-            InvariantNorm(channels) if norm else nn.Identity() for channels in inner
+            InvariantNorm(channels) if invariant_norm else nn.Identity() for channels in inner
         )
         self.out_channels = layers[-1].out_channels
 

@@ -119,7 +119,7 @@ class GraphClassifier(nn.Module):
         if c.branches == "attention":
             self.filter = LaplacianAttention(branches[0], branches[1], c.score)
         sizes = [self.filter.out_channels, *c.head, c.out_channels]
-        self.head = Head(sizes, dropout=c.dropout, standardize=c.standardize)
+        self.head = Head(sizes, dropout=c.dropout, batch_norm=c.standardize)
 
     def reset_parameters(self) -> None:
         """Draws new parameters."""
@@ -246,9 +246,9 @@ def _branch(c: GraphClassifierConfig, bands: Bands, operator: Operator) -> Graph
             bands,
             normalization,
             complement=c.complement,
-            norm=c.norm,
+            norm_p=c.norm,
             channels=c.channels,
-            standardize=c.standardize,
+            batch_norm=c.standardize,
         )
     return PoolingNLSF(
         c.in_channels,
@@ -259,9 +259,9 @@ def _branch(c: GraphClassifierConfig, bands: Bands, operator: Operator) -> Graph
         readout=c.readout,
         p=c.p,
         depth=0 if c.node_norm else 1,
-        standardize=c.node_norm,
+        batch_norm=c.node_norm,
         complement=c.complement,
-        norm=c.norm,
+        norm_p=c.norm,
         response=c.response,
         sharing=c.sharing,
         a=c.a,

@@ -141,7 +141,7 @@ class NodeClassifier(nn.Module):
         for _ in range(c.num_layers):
             layers.append(_layer(c, channels, width))
             channels = layers[-1].out_channels
-        self.filters = NLSFStack(layers, residual=c.residual, norm=c.num_layers > 1)
+        self.filters = NLSFStack(layers, residual=c.residual, invariant_norm=c.num_layers > 1)
         leave_values_unchecked(self.filters)
         self.output_dropout = Dropout(c.dropout)
         self.decoder: nn.Module = (

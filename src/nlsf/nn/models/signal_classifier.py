@@ -273,7 +273,7 @@ class SignalClassifier(nn.Module):
         self.head = Head(
             [places * c.widths[-1], *c.head, c.out_channels],
             dropout=c.dropout,
-            standardize=c.standardize,
+            batch_norm=c.standardize,
         )
 
     def reset_parameters(self) -> None:

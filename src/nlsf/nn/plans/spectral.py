@@ -75,7 +75,7 @@ def plan_key_of(model: nn.Module) -> Hashable:
 def bands_key(model: nn.Module) -> Hashable:
     """The settings of a model's filters that its projections depend on."""
     return tuple(
-        (repr(b.bands), b.normalization, b.self_loops, b.complement, b.norm, b.normalize)
+        (repr(b.bands), b.normalization, b.self_loops, b.complement, b.norm_p, b.norm_per_node)
         for b in spectral_branches(model)
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
@@ -140,7 +140,7 @@ class Psi(nn.Module):
             gains: (..., B), of the linear filter that the layer starts as.
 
         Returns:
-            (..., B, d); (..., B, d, d') for the bandwise form, a matrix for every band;
+            (..., B, d); (..., B, d, d') for the form ``"matrices"``, one for every band;
             (..., B d, B d') for the full form.
         """
         raise NotImplementedError
@@ -160,8 +160,13 @@ def register_response(cls: type[P]) -> type[P]:
     the one before.
 
     Raises:
-        ModelError: another response has this name.
+        ModelError: another response has this name, or its coefficients have an unknown form.
     """
+    if cls.form not in get_args(Form):
+        raise ModelError(
+            f"The form of a response must be one of {', '.join(get_args(Form))}, not {cls.form!r} "
+            "(the bandwise form of version 0.1 is called 'matrices')."
+        )
     before = RESPONSES.get(cls.name)
     if before is not None and _place(before) != _place(cls):
         raise ModelError(f"There is a response {cls.name!r} already. Choose another name.")
@@ -188,7 +193,7 @@ def make_response(
         name: one of `RESPONSES`.
         n_bands: B, the complement included if there is one.
         channels: d.
-        out_channels: d', for the bandwise and full forms; d if it is left out.
+        out_channels: d', for forms with matrices; d if it is left out.
         start: the linear filter that the layer starts as; all-pass if it is left out.
         options: those of `Response`.
 

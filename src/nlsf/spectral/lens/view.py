@@ -15,7 +15,8 @@ from nlsf.spectral.kernels.norms import lp_norm, power
 from nlsf.spectral.kernels.segments import nodes_of_graphs, segment_filter
 from nlsf.spectral.kernels.transforms import as_pytree
 
-Form: TypeAlias = Literal["diagonal", "bandwise", "full"]
+Form: TypeAlias = Literal["diagonal", "matrices", "full"]
+"""Of coefficients: a number for every band and channel, a matrix for every band, or one for all."""
 
 
 class View(ABC):
@@ -162,7 +163,7 @@ class View(ABC):
 
         .. math::
             \text{diagonal (App. C.1):} \quad Y = \sum_j r_j \odot Q_j, \qquad
-            \text{bandwise (App. F.6):} \quad Y = \sum_j Q_j R_j, \qquad
+            \text{matrices:} \quad Y = \sum_j Q_j R_j, \qquad
             \text{full (Eq. 2, 3):} \quad Y = [Q_1, \dots, Q_B] R .
 
         The normalisation goes into the coefficients, so that for every form two thin products
@@ -170,7 +171,7 @@ class View(ABC):
         polynomial bands too.
 
         Args:
-            r: the coefficients: diagonal (..., B, d); bandwise (..., B, d, d'); full
+            r: the coefficients: diagonal (..., B, d); matrices (..., B, d, d'); full
                 (..., B d, B d').
             form: which of the three.
             a: exponent of the norm, 0 to 1.
@@ -182,7 +183,7 @@ class View(ABC):
                 less than both in turn where it leaves fewer channels.
 
         Returns:
-            diagonal (..., N, d), with a map (..., N, d'); bandwise (..., N, d'); full
+            diagonal (..., N, d), with a map (..., N, d'); matrices (..., N, d'); full
             (..., N, B d').
 
         Raises:
@@ -202,13 +203,13 @@ class View(ABC):
             raise SignalError(
                 f"A map after the synthesis is for the diagonal form, not for {form!r}."
             )
-        if form == "bandwise":
+        if form == "matrices":
             _check_shape(r, (n_bands, channels, None), form)
             return self.mixed(r * of_maps)
         if form == "full":
             _check_shape(r, (n_bands * channels, None), form)
             return self.mixed(r.unflatten(-2, (n_bands, channels)) * of_maps)
-        raise SignalError(f"form must be 'diagonal', 'bandwise' or 'full', not {form!r}.")
+        raise SignalError(f"form must be 'diagonal', 'matrices' or 'full', not {form!r}.")
 
 
 def band_scale(norms: Tensor, a: float, eps: float) -> Tensor | float:
