@@ -7,9 +7,9 @@ models of graphs are trained.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, Unpack, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,15 @@ from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.pooling import Readout, ReadoutName
 from nlsf.nn.networks import FeatureLinear, Head, dropped
-from nlsf.nn.plans.plan import Examples, Padded, Plan, WholeGraph, edges_of, in_parts_of_nodes
+from nlsf.nn.plans.plan import (
+    Examples,
+    Padded,
+    Plan,
+    PlanOptions,
+    WholeGraph,
+    edges_of,
+    in_parts_of_nodes,
+)
 from nlsf.nn.plans.spectral import maybe_sparse
 from nlsf.peers.matrices import GraphsOfUnion, Neighbourhood, NeighbourhoodUnion
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
@@ -190,18 +198,13 @@ class PeerModel(nn.Module):
         return self.forward_graphs(x, graph, batch, int(batch[-1]) + 1 if len(batch) else 0)
 
     def plan(
-        self,
-        dataset: Examples,
-        rows: Tensor | None = None,
-        *,
-        dtype: torch.dtype,
-        progress: Callable[[str], None],
-        **options: Any,
+        self, dataset: Examples, rows: Tensor | None = None, **options: Unpack[PlanOptions]
     ) -> Plan:
         """All nodes of the one graph, or batches of graphs; arguments as in `plan_of`."""
+        dtype = options["dtype"]
         if self.level == "graph":
             return GraphUnion(dataset.graphs, dtype, self.together)
-        progress("Preparing the features")
+        options["progress"]("Preparing the features")
         graph = dataset.graphs[0]
         return WholeGraph(maybe_sparse(graph.x, dtype), edges_of(graph), self.together)
 

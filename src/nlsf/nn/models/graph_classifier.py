@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from nlsf.nn.layers.pooling import PoolingNLSF, ReadoutName
 from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.models.parts import Operator, check_operators, normalization_of
 from nlsf.nn.networks import Head
-from nlsf.nn.plans.plan import Examples, Plan, Signals
+from nlsf.nn.plans.plan import Examples, Plan, PlanOptions, Signals
 from nlsf.nn.plans.spectral import PreparedSet, SpectralBatches, bands_key, usual_plan
 from nlsf.nn.responses.psi import Psi, ResponseName, Start
 from nlsf.nn.responses.response import Sharing
@@ -150,17 +150,10 @@ class GraphClassifier(nn.Module):
         return out
 
     def plan(
-        self,
-        dataset: Examples,
-        rows: Tensor | None = None,
-        *,
-        cache: bool,
-        dtype: torch.dtype,
-        progress: Callable[[str], None],
-        memory: int | None = None,
+        self, dataset: Examples, rows: Tensor | None = None, **options: Unpack[PlanOptions]
     ) -> Plan:
         """Prepared graphs where `prepare` allows it, else batches; arguments as in `plan_of`."""
-        plan = usual_plan(self, dataset, cache=cache, dtype=dtype, progress=progress)
+        plan = usual_plan(self, dataset, **options)
         pooling = self.config.level == "pooling"
         if not self.can_prepare:
             return plan
@@ -171,7 +164,7 @@ class GraphClassifier(nn.Module):
         numbers = dataset.num_features * sum(branch.n_bands for branch in plan.branches)
         if pooling and numbers * sum(map(len, plan.features)) > _PROJECTIONS:
             return plan
-        progress("Preparing the graphs")
+        options["progress"]("Preparing the graphs")
         chunks = []
         for some in torch.arange(len(plan.features)).split(_CHUNK):
             x, graph = plan.batch(some)

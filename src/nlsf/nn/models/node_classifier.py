@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -18,13 +18,8 @@ from nlsf.nn.layers.spectral_layer import leave_values_unchecked, require_real, 
 from nlsf.nn.layers.stack import NLSFStack
 from nlsf.nn.models.parts import Operator, check_operators, normalization_of
 from nlsf.nn.networks import FeatureLinear, dropped
-from nlsf.nn.plans.plan import Examples, Plan, WholeGraph
-from nlsf.nn.plans.spectral import (
-    LabelledRows,
-    bands_key,
-    maybe_sparse,
-    usual_plan,
-)
+from nlsf.nn.plans.plan import Examples, Plan, PlanOptions, WholeGraph
+from nlsf.nn.plans.spectral import LabelledRows, bands_key, maybe_sparse, usual_plan
 from nlsf.nn.responses.psi import ResponseName, Start
 from nlsf.nn.responses.response import Mode, Sharing
 from nlsf.spectral import Bands, DyadicBands, IndexBands, View
@@ -203,31 +198,25 @@ class NodeClassifier(nn.Module):
         return out
 
     def plan(
-        self,
-        dataset: Examples,
-        rows: Tensor | None = None,
-        *,
-        cache: bool,
-        dtype: torch.dtype,
-        progress: Callable[[str], None],
-        memory: int | None = None,
+        self, dataset: Examples, rows: Tensor | None = None, **options: Unpack[PlanOptions]
     ) -> Plan:
         """Only the labelled rows where `prepare` allows it, else all nodes; as in `plan_of`."""
-        plan = usual_plan(self, dataset, cache=cache, dtype=dtype, progress=progress)
+        plan = usual_plan(self, dataset, **options)
         if not isinstance(plan, WholeGraph):
             return plan
         x: Any = plan.x
+        dtype, memory = options["dtype"], options["memory"]
         if self.sees_whole_graph(dataset):
             return WholeGraph(maybe_sparse(x, dtype), plan.graph)
         if all(branch.bands.exact for branch in spectral_branches(self)):
             x = maybe_sparse(x, dtype)
-        options: dict[str, Any] = {"progress": progress}
+        streaming: dict[str, Any] = {"progress": options["progress"]}
         if memory is not None:
-            options["memory"] = memory
-        if cache:
-            options["folder"] = SpectrumCache().root / "projections"
+            streaming["memory"] = memory
+        if options["cache"]:
+            streaming["folder"] = SpectrumCache().root / "projections"
         every = torch.arange(dataset.num_examples) if rows is None else rows.unique()
-        prepared = self.prepare(every, x, **plan.graph, **options)
+        prepared = self.prepare(every, x, **plan.graph, **streaming)
         # Filters of sparse features themselves are faster one by one than dense and together.
         alone = self.config.encoder == "none" and isinstance(x, SparseSignal)
         return LabelledRows(prepared, every, x.shape[0], together=not alone)

@@ -5,9 +5,9 @@ It pools over a graph that is made smaller several times: `Pyramid`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from nlsf.nn.layers.mixing import MixingNLSF
 from nlsf.nn.layers.spectra import content_digest, remembered
 from nlsf.nn.layers.spectral_layer import SpectralLayer, leave_values_unchecked
 from nlsf.nn.networks import Head
-from nlsf.nn.plans.plan import Examples, Plan, Signals
+from nlsf.nn.plans.plan import Examples, Plan, PlanOptions, Signals
 from nlsf.nn.responses.psi import ResponseName
 from nlsf.nn.responses.response import Sharing
 from nlsf.spectral import Bands, Lens, UniformBands, laplacian, partial_eigh
@@ -313,22 +313,15 @@ class SignalClassifier(nn.Module):
         )
 
     def plan(
-        self,
-        dataset: Examples,
-        rows: Tensor | None = None,
-        *,
-        cache: bool,
-        dtype: torch.dtype,
-        progress: Callable[[str], None],
-        memory: int | None = None,
+        self, dataset: Examples, rows: Tensor | None = None, **options: Unpack[PlanOptions]
     ) -> Plan:
         """Signals on one pyramid; arguments as in `plan_of`."""
         if dataset.signals is None:
             raise ModelError(f"The model is for signals on one graph, not for {dataset.level}s.")
-        graph = dataset.graphs[0]
-        progress(f"Eigendecompositions of {graph.num_nodes:,} nodes and of their clusters")
+        graph, dtype, nodes = dataset.graphs[0], options["dtype"], dataset.graphs[0].num_nodes
+        options["progress"](f"Eigendecompositions of {nodes:,} nodes and of their clusters")
         edges, weights = graph.edge_index, graph.get("edge_weight")
-        pyramid = self.pyramid(edges, weights, cache=cache, dtype=dtype)
+        pyramid = self.pyramid(edges, weights, cache=options["cache"], dtype=dtype)
         return Signals(dataset.signals.to(dtype), {"spectrum": pyramid})
 
     @property

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +40,23 @@ class Examples(Protocol):
     @property
     def num_features(self) -> int:
         """Channels of the input."""
+
+
+class PlanOptions(TypedDict):
+    """What a model's ``plan`` is told of the training, beside the data.
+
+    Attributes:
+        cache: keep spectra on disk.
+        dtype: of the training.
+        progress: is told what is being computed.
+        memory: bytes for the projections of one graph on polynomial bands while they are computed;
+            where they need more than half of it they are kept in files, beside the cached spectra.
+    """
+
+    cache: bool
+    dtype: torch.dtype
+    progress: Callable[[str], None]
+    memory: int | None
 
 
 class Padded(NamedTuple):

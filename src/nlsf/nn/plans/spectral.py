@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import torch
 from torch import Tensor, nn
 
 from nlsf.nn.layers.spectral_layer import SpectralLayer, spectral_branches
-from nlsf.nn.plans.plan import Examples, GraphBatches, Plan, Signals, WholeGraph, edges_of
+from nlsf.nn.plans.plan import (
+    Examples,
+    GraphBatches,
+    Plan,
+    PlanOptions,
+    Signals,
+    WholeGraph,
+    edges_of,
+)
 from nlsf.spectral import Lens, ShiftOperator, laplacian
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nlsf.spectral.lens import FixedBands, FixedRows
@@ -47,17 +55,14 @@ def plan_of(
         model: what will be applied; its bands decide which eigenpairs are computed.
         dataset: its graphs, features and signals.
         rows: the examples that will ever be asked for; all by default.
-        cache: keep spectra on disk.
+        cache: as in `PlanOptions`, and the others too.
         dtype: of the training.
         progress: is told what is being computed.
-        memory: bytes for the projections of one graph on polynomial bands while they are computed;
-            where they need more than half of it they are kept in files, beside the cached spectra.
+        memory: bytes that preparing a large graph may take.
     """
-    options: dict[str, Any] = {"cache": cache, "dtype": dtype, "progress": progress}
+    options = PlanOptions(cache=cache, dtype=dtype, progress=progress, memory=memory)
     own = getattr(model, "plan", None)
-    if own is None:
-        return usual_plan(model, dataset, **options)
-    plan: Plan = own(dataset, rows, **options, memory=memory)
+    plan: Plan = own(dataset, rows, **options) if own else usual_plan(model, dataset, **options)
     return plan
 
 
@@ -89,19 +94,13 @@ def sees_whole_graph(model: nn.Module, dataset: Examples) -> bool:
     return dataset.level == "node" if said is None else bool(said(dataset))
 
 
-def usual_plan(
-    model: nn.Module,
-    dataset: Examples,
-    *,
-    cache: bool = True,
-    dtype: torch.dtype = torch.float32,
-    progress: Callable[[str], None] = _silent,
-) -> Plan:
+def usual_plan(model: nn.Module, dataset: Examples, **options: Unpack[PlanOptions]) -> Plan:
     """The plan for any model: it sees the whole graph, or whole graphs, in every step.
 
     A model with spectral layers is called with ``spectrum=``, others with ``edge_index=``.
     """
-    branches = spectral_branches(model)
+    branches, dtype = spectral_branches(model), options["dtype"]
+    progress, cache = options["progress"], options["cache"]
     if dataset.level == "graph":
         if not branches:
             return GraphBatches(dataset.graphs, dtype)
