@@ -16,7 +16,7 @@ def symmetric(n, seed):
     return (M + M.T) / 2
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_claim_holds(seed):
     finding = run(CutNormSettings(**QUICK, seed=seed))
     assert finding.holds
@@ -26,7 +26,7 @@ def test_the_claim_holds(seed):
     assert finding.data["exact"]["upper_min"] >= 1 - 1e-9
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_cut_norm_is_the_largest_over_all_pairs_of_sets(seed):
     M = symmetric(5, seed)
     sets = [np.array(bits, dtype=float) for bits in product((0, 1), repeat=5)]

@@ -13,7 +13,7 @@ QUICK = {"num_nodes": 25, "signals": 1}
 FEW = {**QUICK, "eps": (1e-1, 1e-8)}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_claim_holds(seed):
     finding = run(InverseSettings(seed=seed, **FEW))
     assert finding.holds

@@ -17,7 +17,7 @@ from nlsf.spectral import FunctionalShift, UniformBands, laplacian, partial_eigh
 QUICK = {"side": 11, "noise": (0.0, 0.001, 0.1), "draws": 1, "images": 4}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_claim_holds(seed):
     assert run(PerturbationSettings(**QUICK, seed=seed)).holds
 

@@ -12,7 +12,7 @@ from nlsf.testing.graphs import path
 QUICK = {"pairs": 3, "norms": (1.0, 2.0, 3.0)}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_claim_holds(seed):
     finding = run(PoolingSettings(seed=seed, **QUICK))
     assert finding.holds

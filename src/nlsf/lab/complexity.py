@@ -62,13 +62,8 @@ def run(settings: ComplexitySettings, count: Count = count_diagonal) -> Finding:
         settings: of the study.
         count: the operations of the filter that is claimed to be so cheap.
     """
-    middle = {
-        axis: sorted(values)[len(values) // 2]
-        for axis, values in zip(
-            _AXES, (settings.nodes, settings.eigenspaces, settings.channels), strict=True
-        )
-    }
     tried = {"N": settings.nodes, "J": settings.eigenspaces, "d": settings.channels}
+    middle = {axis: sorted(values)[len(values) // 2] for axis, values in tried.items()}
     counts = {axis: _sweep(count, axis, values, middle) for axis, values in tried.items()}
     full = {axis: _sweep(count_full, axis, values, middle) for axis, values in tried.items()}
     powers = {axis: _powers(axis, tried[axis], counts[axis]) for axis in _AXES}

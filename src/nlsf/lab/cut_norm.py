@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -100,36 +101,14 @@ def run(settings: CutNormSettings, approximate: Approximate = leading) -> Findin
         settings: of the study.
         approximate: C of M and m.
     """
-    cases: list[dict[str, Any]] = []
-    largest = max(settings.J)
-    real = [(name, _loaded(name, settings)) for name in settings.data]
-    for name, M in [*_matrices(settings), *real]:
-        alpha = float(np.abs(M).max())
-        rests = [M - approximate(M, m) for m in range(1, min(largest, len(M)) + 1)]
-        upper = np.array([np.abs(np.linalg.eigvalsh(rest)).max() / len(M) for rest in rests])
-        if len(M) == _SMALLEST:
-            upper = np.array([cut_norm(rest) for rest in rests])
-        for J in (j for j in settings.J if j <= len(rests)):
-            for R in settings.R:
-                bound = 1.5 * alpha * math.sqrt(R / J)
-                inside = float((upper[:J] < bound).mean())
-                cases.append(
-                    {
-                        "matrix": name,
-                        "N": len(M),
-                        "J": J,
-                        "R": R,
-                        "bound": bound,
-                        "inside": inside,
-                        "ratio": float(upper[:J].max() / bound),
-                        "direct": float((upper * np.sqrt(np.arange(2, len(upper) + 2))).max())
-                        / alpha,
-                        "holds": inside >= 1 - 1 / R,
-                    }
-                )
-    exact = _sandwich(settings)
-    growth = _growth(settings, approximate)
-    curve = _curve(settings, approximate)
+    matrices = [
+        matrix for n in (_SMALLEST, *settings.nodes) for matrix in _matrices(n, settings.seed)
+    ]
+    matrices += [(name, _loaded(name, settings)) for name in settings.data]
+    cases = [case for name, M in matrices for case in _cases(name, M, settings, approximate)]
+    exact = _tightness(settings)
+    growth = _by_size(settings, approximate)
+    curve = _by_number(settings, approximate)
     data: dict[str, Any] = {"cases": cases, "exact": exact, "growth": growth, "curve": curve}
     data["sparse"] = _sparse(settings)
     holds = all(case["holds"] for case in cases)
@@ -144,24 +123,53 @@ def run(settings: CutNormSettings, approximate: Approximate = leading) -> Findin
     return Finding(data, charts, conclusion, holds)
 
 
-def _matrices(settings: CutNormSettings) -> list[tuple[str, Floats]]:
-    found = []
-    for n in (_SMALLEST, *settings.nodes):
-        seed = settings.seed + n
-        random = np.random.default_rng(seed)
-        noise = np.triu(2 * random.random((n, n)) - 1)
-        geometric = random_geometric(n, seed=seed)
-        found += [
-            ("Erdos-Renyi, p = 1/2", _erdos_renyi(n, 0.5, random)),
-            ("Erdos-Renyi, p = 0.95", _erdos_renyi(n, 0.95, random)),
-            ("block model", _dense(block_model(n, 3, min(10.0, n / 3), seed=seed))),
-            ("random geometric", _dense(geometric)),
-            ("preferential attachment", _dense(preferential_attachment(n, seed=seed))),
-            ("uniform entries of both signs", noise + np.triu(noise, 1).T),
-            # Leading for a Laplacian are the small eigenvalues: h(L) turns the order around.
-            ("pseudo-inverse of L", np.linalg.pinv(laplacian(geometric).matrix.toarray())),
-        ]
-    return found
+def _cases(
+    name: str, M: Floats, settings: CutNormSettings, approximate: Approximate
+) -> list[dict[str, Any]]:
+    """For every J and R, how much of the bound the cut norms of M - C take."""
+    alpha, most = float(np.abs(M).max()), min(max(settings.J), len(M))
+    rests = [M - approximate(M, m) for m in range(1, most + 1)]
+    if len(M) == _SMALLEST:
+        norms = np.array([cut_norm(rest) for rest in rests])
+    else:
+        norms = np.array([np.abs(np.linalg.eigvalsh(rest)).max() / len(M) for rest in rests])
+    direct = float((norms * np.sqrt(np.arange(2, most + 2))).max()) / alpha
+    cases = []
+    for J, R in product((j for j in settings.J if j <= most), settings.R):
+        bound = 1.5 * alpha * math.sqrt(R / J)
+        inside = float((norms[:J] < bound).mean())
+        cases.append(
+            {
+                "matrix": name,
+                "N": len(M),
+                "J": J,
+                "R": R,
+                "bound": bound,
+                "inside": inside,
+                "ratio": float(norms[:J].max() / bound),
+                "direct": direct,
+                "holds": inside >= 1 - 1 / R,
+            }
+        )
+    return cases
+
+
+def _matrices(n: int, seed: int) -> list[tuple[str, Floats]]:
+    """Random matrices of several kinds with n rows."""
+    seed += n
+    random = np.random.default_rng(seed)
+    noise = np.triu(2 * random.random((n, n)) - 1)
+    geometric = random_geometric(n, seed=seed)
+    return [
+        ("Erdos-Renyi, p = 1/2", _erdos_renyi(n, 0.5, random)),
+        ("Erdos-Renyi, p = 0.95", _erdos_renyi(n, 0.95, random)),
+        ("block model", _dense(block_model(n, 3, min(10.0, n / 3), seed=seed))),
+        ("random geometric", _dense(geometric)),
+        ("preferential attachment", _dense(preferential_attachment(n, seed=seed))),
+        ("uniform entries of both signs", noise + np.triu(noise, 1).T),
+        # Leading for a Laplacian are the small eigenvalues: h(L) turns the order around.
+        ("pseudo-inverse of L", np.linalg.pinv(laplacian(geometric).matrix.toarray())),
+    ]
 
 
 def _erdos_renyi(n: int, p: float, random: np.random.Generator) -> Floats:
@@ -184,10 +192,10 @@ def _loaded(name: str, settings: CutNormSettings) -> Floats:
     return _dense(graph)
 
 
-def _sandwich(settings: CutNormSettings) -> dict[str, float]:
+def _tightness(settings: CutNormSettings) -> dict[str, float]:
     """How tight the bounds of the cut norm are where it is known."""
     low, high = [], []
-    for _, M in _matrices(settings)[:7]:
+    for _, M in _matrices(_SMALLEST, settings.seed):
         for m in (1, 3):
             rest = M - leading(M, m)
             lower, upper = cut_norm_bounds(rest, settings.seed)
@@ -216,7 +224,7 @@ def _sparse(settings: CutNormSettings) -> dict[str, float]:
     }
 
 
-def _growth(settings: CutNormSettings, approximate: Approximate) -> dict[str, Floats]:
+def _by_size(settings: CutNormSettings, approximate: Approximate) -> dict[str, Floats]:
     """Three errors of one number of eigenvectors on random graphs of growing size."""
     rows = []
     for n in sorted(settings.nodes):
@@ -229,7 +237,8 @@ def _growth(settings: CutNormSettings, approximate: Approximate) -> dict[str, Fl
     return dict(zip(keys, np.array(rows).T, strict=True))
 
 
-def _curve(settings: CutNormSettings, approximate: Approximate) -> dict[str, Floats]:
+def _by_number(settings: CutNormSettings, approximate: Approximate) -> dict[str, Floats]:
+    """The bounds of the cut norm for every number of eigenvectors, beside the theorem's."""
     n, J, R = max(settings.nodes), max(settings.J), min(settings.R)
     M = _erdos_renyi(n, 0.5, np.random.default_rng(settings.seed + n))
     m = np.arange(1, J + 1)
