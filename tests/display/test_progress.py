@@ -54,7 +54,7 @@ def test_silence(capfd):
 
 def test_who_draws_at_the_moment():
     assert type(active()) is Lines
-    outer, inner = Progress(), Progress()
+    outer, inner = Lines(Console()), Lines(Console())
     with outer:
         assert active() is outer
         with inner:
@@ -63,6 +63,8 @@ def test_who_draws_at_the_moment():
             assert active() is outer
         assert active() is outer
     assert active() is not outer
+    with Progress() as silent:
+        assert active() is not silent
 
 
 def test_lines_are_whole_and_not_marked_up(printed):

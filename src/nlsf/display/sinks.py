@@ -41,7 +41,7 @@ def progress_for(console: Console | None = None, *, quiet: bool = False) -> Prog
 def active() -> Progress:
     """Who draws at the moment, for work that is too deep to be told; else one on standard error."""
     found = ACTIVE.get()
-    if found is None:
+    if found is None or type(found) is Progress:  # a download is not hidden from anybody
         from rich.console import Console
 
         found = progress_for(Console(stderr=True))

@@ -6,8 +6,6 @@ puts many in order.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nlsf.data.metrics import best_seed, higher_is_better, interval
+from nlsf.display.text_table import csv_text
 from nlsf.errors import ConfigError, FormatError
 from nlsf.report.numbers import metric_difference
 from nlsf.store.files import write_text
@@ -260,16 +259,14 @@ def write_ranking(
         places: the ranking.
         failed: why a model has no result, by its name.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_RANKING)
+    rows = []
     for place in places:
-        numbers = [*place.test, *place.validation, *place.difference, place.seconds]
-        shown = ["" if math.isnan(value) else f"{value:.6g}" for value in numbers]
-        writer.writerow([place.name, place.metric, place.seeds, *shown, "finished", ""])
+        numbers = (*place.test, *place.validation, *place.difference, place.seconds)
+        values = (place.name, place.metric, place.seeds, *numbers, "finished", "")
+        rows.append(dict(zip(_RANKING, values, strict=True)))
     for name, reason in (failed or {}).items():
-        writer.writerow([name, *[""] * (len(_RANKING) - 3), "failed", reason])
-    write_text(path, text.getvalue())
+        rows.append({"model": name, "status": "failed", "reason": reason})
+    write_text(path, csv_text(_RANKING, rows))
 
 
 def _data(run: RunRecord) -> tuple[str, dict[str, Any]]:

@@ -89,11 +89,12 @@ def fill(
     if experiment.measure == "time":
         raise ConfigError(f"{experiment.name} is a table of times: use nlsf.tables.fill.timing.")
     deadline = None if budget is None else time.monotonic() + budget
-    filling = _Filling(store, work, deadline, display or Progress(), cache, Outcome("cell"))
-    lacking = filling.lacking(in_order(experiment))
-    if lacking:
-        with filling.display.phase(total=len(lacking), unit="cell", limit=budget) as phase:
-            filling.run(lacking, phase)
+    with display or Progress() as shown:
+        filling = _Filling(store, work, deadline, shown, cache, Outcome("cell"))
+        lacking = filling.lacking(in_order(experiment))
+        if lacking:
+            with shown.phase(total=len(lacking), unit="cell", limit=budget) as phase:
+                filling.run(lacking, phase)
     return filling.result
 
 
