@@ -83,18 +83,19 @@ def whole_training() -> Step:
     return step
 
 
-def cases() -> dict[str, Callable[[], Step]]:
-    """Every case by its name, still to be prepared."""
+def cases(share: int = 1) -> dict[str, Callable[[], Step]]:
+    """Every case by its name, still to be prepared; tests take a share of nodes and graphs."""
 
     def random(*shape: int) -> Any:
         return torch.randn(shape, generator=torch.Generator().manual_seed(0))
 
     def graph(nodes: int, channels: int = 16) -> tuple[Any, Any]:
+        nodes //= share
         return random(nodes, channels), random_geometric(nodes, 8.0, seed=1).edge_index
 
     def batch(channels: int = 16) -> tuple[Any, ...]:
         edges, owner, first = [], [], 0
-        for number in range(64):
+        for number in range(64 // share):
             nodes = 10 + 7 * number % 40
             edges.append(random_geometric(nodes, 5.0, seed=number).edge_index + first)
             owner.append(torch.full((nodes,), number))

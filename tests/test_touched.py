@@ -71,7 +71,7 @@ def test_examples_of_a_changed_file_are_run_first(tree):
     assert touched.chosen(tree, ["src/nlsf/core/bands.py"])[0] == "src/nlsf/core/bands.py"
 
 
-def test_everything_of_this_project_is_found():
+def test_laws_and_commands_reach_the_operators_of_this_project():
     paths = ["src/nlsf/spectral/operators/shift.py"]
     found = touched.chosen(ROOT, paths)
     assert found[: len(paths) + len(touched.ALWAYS)] == [*paths, *touched.ALWAYS]
@@ -116,8 +116,6 @@ def test_it_says_what_it_did(tree):
         return done.returncode, done.stdout
 
     three = "def test_a(): pass\ndef test_b(): pass\ndef test_c(): pass\n"
-    code, said = run(three)
-    assert (code, "3 passed" in said, "Only" in said) == (0, True, False), said
     code, said = run(three, seconds=0)
     assert (code, "Only the nearest ran, 1 tests" in said) == (0, True), said
     (tree / "tests" / "touched.py").write_text(

@@ -7,7 +7,7 @@ import pytest
 import steps
 import steps_work
 
-CASES = steps_work.cases()
+CASES = steps_work.cases(share=5)
 
 
 class FakeSide:
