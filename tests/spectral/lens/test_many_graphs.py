@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from cases import BANDS, DTYPES, GRAPHS, spectrum
-from nlsf.errors import SignalError
+from nlsf.errors import BandError, SignalError
 from nlsf.spectral import Lens
 from pairs import every_pair
 
@@ -77,3 +77,13 @@ def test_shapes_are_checked_and_an_empty_batch_works():
     empty = torch.zeros(0, 3)
     assert none(empty).norms().shape == (0, 7, 3)
     assert none(empty).synthesize(torch.zeros(0, 7, 3)).shape == (0, 3)
+
+
+@every_pair(bands=list(BANDS), operator=["N", "magnetic L"], complement=[True, False])
+def test_lenses_on_one_graph_each_are_put_together(operator, bands, complement):
+    """Also where the largest band of each was implicit, which may be another in each."""
+    together, apart, x = setting(operator, bands, "float64", complement)
+    again = Lens.of(apart, BANDS[bands], complement=complement)
+    torch.testing.assert_close(again(x).norms(), together(x).norms(), atol=1e-10, rtol=1e-10)
+    with pytest.raises(BandError, match="those of one batch must have"):
+        Lens.of(apart, BANDS[bands], complement=not complement)

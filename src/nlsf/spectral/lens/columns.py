@@ -92,15 +92,19 @@ class ColumnLens(Lens, bands=Bands):
     @classmethod
     def on_each(cls, graphs: Sequence[OneGraph], bands: Bands, complement: bool) -> Sequence[Self]:
         """One lens a graph, all with the same implicit band."""
-        if all(isinstance(graph, cls) for graph in graphs):
-            return [graph for graph in graphs if isinstance(graph, cls)]
         shifts = [graph for graph in graphs if isinstance(graph, ShiftOperator)]
-        every = batched_eigh(shifts, bands=bands) if shifts else graphs
+        every: Sequence[OneGraph] = batched_eigh(shifts, bands=bands) if shifts else graphs
         rest = _left_out(bands, complement)
-        return [
-            cls._sorted(spectrum, bands, complement, rest, *_assigned(spectrum, bands))
-            for spectrum in map(_spectrum_of, every)
-        ]
+
+        lenses = []
+        for graph in every:
+            if isinstance(graph, cls) and graph.rest == rest:
+                lenses.append(graph)
+            else:
+                spectrum = _spectrum_of(graph)
+                found = _assigned(spectrum, bands)
+                lenses.append(cls._sorted(spectrum, bands, complement, rest, *found))
+        return lenses
 
     @classmethod
     def _sorted(
@@ -172,6 +176,8 @@ class ColumnLens(Lens, bands=Bands):
         self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
     ) -> Self:
         """The same projections, of the same rows, in another precision or on another device."""
+        if dtype in (None, self.dtype) and device in (None, self.vectors.device):
+            return self
         moved = copy.copy(self)
         moved.spectra = tuple(one.to(dtype=dtype, device=device) for one in self.spectra)
         if dtype is not None and self.dtype.is_complex and not dtype.is_complex:
@@ -283,6 +289,8 @@ def all_pairs_pay(spectrum: Spectrum, bands: Bands, complement: bool) -> bool:
 
 
 def _spectrum_of(graph: OneGraph) -> Spectrum:
+    if isinstance(graph, ColumnLens):
+        return graph.spectrum
     if not isinstance(graph, Spectrum):
         raise BandError(
             f"A lens is made of operators, of spectra, or of what Lens.each gave, and of one kind "

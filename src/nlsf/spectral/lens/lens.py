@@ -105,8 +105,8 @@ class Lens(ABC):
         kind = Lens._kind(bands)
         if isinstance(graphs, ShiftOperator | Spectrum | Lens):
             return kind.on_graph(graphs, bands, complement, cache).to(dtype, device)
-        every = kind.on_each(list(graphs), bands, complement)
-        return kind.packed([one.to(dtype, device) for one in every], bands, complement, dtype)
+        every = Lens.each(graphs, bands, complement=complement)
+        return kind.packed(every, bands, complement, dtype).to(dtype, device)
 
     @staticmethod
     def each(
@@ -118,7 +118,14 @@ class Lens(ABC):
         device: torch.device | str | None = None,
     ) -> list[Lens]:
         """One lens a graph, of which `of` puts any choice together: for batches that change."""
-        every = Lens._kind(bands).on_each(list(graphs), bands, complement)
+        items = list(graphs)
+        for one in items:
+            if isinstance(one, Lens) and (one.bands, one.complement) != (bands, complement):
+                raise BandError(
+                    f"A lens has {one.bands} (complement={one.complement}), and those of one batch "
+                    f"must have {bands} (complement={complement})."
+                )
+        every = Lens._kind(bands).on_each(items, bands, complement)
         return [one.to(dtype, device) for one in every]
 
     @staticmethod

@@ -106,12 +106,6 @@ class PolynomialLens(Lens, bands=PolynomialBands):
     ) -> Self:
         """One lens of many graphs, block by block."""
         assert isinstance(bands, PolynomialBands)
-        for one in lenses:
-            if one.bands != bands or one.complement != complement:
-                raise BandError(
-                    f"A lens has {one.bands} (complement={one.complement}), and those of one batch "
-                    f"must have {bands} (complement={complement})."
-                )
         lens = cls(bands, complement)
         lens.operator = _blocks([one.operator for one in lenses], dtype or torch.float64)
         lens.num_nodes = lens.operator.num_nodes
