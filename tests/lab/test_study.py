@@ -75,6 +75,8 @@ def test_a_page_says_claim_conclusion_settings_and_time(tmp_path):
     assert "A small &lt;study&gt;" in text
     assert "Overview" in text
     assert "Overview" not in gallery_page([first]).html()
+    assert gallery_page([first]).subtitle.startswith("The claim held on what was sampled.")
+    assert gallery_page([second]).subtitle.startswith("The claim did not hold")
 
 
 def test_a_page_must_be_named_as_one(tmp_path):

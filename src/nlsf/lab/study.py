@@ -121,10 +121,12 @@ def gallery_page(findings: Sequence[Outcome]) -> Page:
     """The page: an overview where there are several studies, then a section a study."""
     held = sum(outcome.finding.holds for outcome in findings)
     duration = seconds(sum(outcome.seconds for outcome in findings))
+    result = f"{plural(len(findings), 'claim')} of the paper, of which {held} held"
+    if len(findings) == 1:
+        result = "The claim held" if held else "The claim did not hold"
     page = Page(
         "The theory of nonlinear spectral filters, measured",
-        f"{plural(len(findings), 'claim')} of the paper, of which {held} held on what was sampled. "
-        f"Computed in {duration}.",
+        f"{result} on what was sampled. Computed in {duration}.",
     )
     if len(findings) > 1:
         tiles = [

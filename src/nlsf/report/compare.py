@@ -193,7 +193,7 @@ def _differences(runs: Runs, pairs: Sequence[Paired]) -> Content:
         "difference is hardly chance.",
         ["run", "common seeds", "mean difference", "95 % interval", "what that means"],
         [
-            [pair.name, str(len(pair.seeds)), unbroken(mean), ends, verdict]
+            [pair.name, str(len(pair.seeds)), unbroken(mean), unbroken(ends), verdict]
             for pair in pairs
             for mean, ends, verdict in [pair.words()]
         ],
