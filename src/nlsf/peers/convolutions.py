@@ -11,9 +11,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from nlsf.nn.batch_norm import NodeBatchNorm
 from nlsf.nn.dropout import Dropout
-from nlsf.nn.networks import FeatureLinear, dropped
+from nlsf.nn.networks import FeatureLinear, NodeBatchNorm, dropped
 from nlsf.peers.base import LAYERS, FilteredScores, Peer, PeerConfig
 from nlsf.peers.matrices import Neighbourhood
 from nlsf.spectral.kernels.sparse_signal import SparseSignal

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.layers.graph import GraphNLSF
 from nlsf.nn.layers.node import NodeNLSF
-from nlsf.nn.layers.notebook import number_of_parameters
 from nlsf.nn.layers.pooling import PoolingNLSF
 from nlsf.nn.layers.spectra import SpectrumArgument
 from nlsf.nn.layers.spectral_layer import (
@@ -160,7 +159,7 @@ class LaplacianAttention(nn.Module):
         facts = [
             ("weights of the branches", weight),
             ("score", self.score),
-            ("parameters", number_of_parameters(self)),
+            ("parameters", f"{sum(p.numel() for p in self.parameters()):,}"),
         ]
         branches = [branch._repr_html_() for branch in (self.first, self.second)]
         return panel(type(self).__name__, facts, *branches)

@@ -7,7 +7,6 @@ from typing import Any
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
-from nlsf.nn.layers.notebook import filter_html
 from nlsf.nn.layers.spectra import SpectrumArgument
 from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.networks import GroupedMLP
@@ -156,4 +155,4 @@ class GraphNLSF(SpectralLayer):
         weight = self.network.weights[0].detach()[0]
         by_band = weight.reshape(self.n_bands, -1).square().mean(-1).sqrt()
         caption = "root mean square of the first weights, band by band"
-        return filter_html(self, drawing=bars(by_band.tolist(), caption))
+        return self._html(drawing=bars(by_band.tolist(), caption))

@@ -6,7 +6,6 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from nlsf.nn.layers.notebook import filter_html, response_drawing
 from nlsf.nn.layers.spectra import SpectrumArgument
 from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.networks import FeatureLinear
@@ -161,4 +160,4 @@ class NodeNLSF(SpectralLayer):
             ("response", f"{response.name}, {response.sharing}"),
             ("start", self.start.name),
         ]
-        return filter_html(self, facts, response_drawing(response))
+        return self._html(facts, response.drawing())

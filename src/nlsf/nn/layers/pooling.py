@@ -12,11 +12,10 @@ from typing import Any, Literal, TypeAlias
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
-from nlsf.nn.batch_norm import NodeBatchNorm
 from nlsf.nn.layers.node import NodeNLSF
 from nlsf.nn.layers.spectra import SpectrumArgument
 from nlsf.nn.layers.spectral_layer import require_real
-from nlsf.nn.networks import GroupedMLP, activation_of
+from nlsf.nn.networks import GroupedMLP, NodeBatchNorm, activation_of
 from nlsf.spectral import Bands, View
 from nlsf.spectral.kernels.norms import energy, power
 from nlsf.spectral.kernels.segments import segment_sum

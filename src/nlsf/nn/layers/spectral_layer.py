@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -13,6 +14,7 @@ from nlsf.nn.layers.inputs import check_signal
 from nlsf.nn.layers.spectra import SpectrumArgument, lens_for
 from nlsf.spectral import Bands, DyadicBands, Lens, View
 from nlsf.spectral.lens import FixedNorms
+from nlsf.spectral.notebook import boxes, panel
 from nlsf.spectral.operators.shift import Normalization
 
 
@@ -83,6 +85,22 @@ class SpectralLayer(nn.Module):
                 f"{type(self).__name__} with {', '.join(self._needs_of_old_weights)}."
             )
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *others)
+
+    def _repr_html_(self) -> str:
+        return self._html()
+
+    def _html(self, facts: Sequence[tuple[str, str]] = (), drawing: str = "") -> str:
+        """What a notebook shows: the settings, the bands, and a drawing of what was learned."""
+        operator = {None: "L, the Laplacian", "sym": "N, the normalised Laplacian"}
+        loops = ", with self loops" if self.self_loops else ""
+        rest = ", and what they leave out" if self.complement else ""
+        shared = [
+            ("channels", f"{self.in_channels} to {self.out_channels}"),
+            ("operator", operator[self.normalization] + loops),
+            ("bands", f"{self.bands}{rest}"),
+            ("parameters", f"{sum(p.numel() for p in self.parameters()):,}"),
+        ]
+        return panel(type(self).__name__, [*shared, *facts], boxes(*self.bands.places()), drawing)
 
     def mapped(self, x: Tensor) -> Tensor:
         """What is seen through the bands: the signal, or what a layer makes of it first."""

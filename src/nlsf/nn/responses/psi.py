@@ -5,6 +5,7 @@ A start is the linear response that a filter has before training.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,7 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
+from nlsf.spectral.kernels.transforms import is_transformed
 from nlsf.spectral.lens.view import Form
+from nlsf.spectral.notebook import bars
+
+_DRAWN = 2_000_000
+"""Outputs of a response up to which it is tried for a drawing."""
 
 StartName: TypeAlias = Literal["all-pass", "heat", "ppr", "high-pass", "walk", "random"]
 _NAMES = ("all-pass", "heat", "ppr", "high-pass", "walk", "random")
@@ -80,7 +86,7 @@ class Start:
 
 def _is_fixed(frequencies: Tensor) -> bool:
     """Whether what is computed of them now is good for every later call."""
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+    if is_transformed():
         return False
     inference = frequencies.is_inference() or torch.is_inference_mode_enabled()
     return not (frequencies.requires_grad or inference)
@@ -148,6 +154,21 @@ class Psi(nn.Module):
     def reset_parameters(self) -> None:
         """Back to the start."""
         raise NotImplementedError
+
+    def drawing(self) -> str:
+        """For a notebook: the response to a signal with equal energy in all bands."""
+        if self.form != "diagonal" or self.n_bands * self.channels > _DRAWN:
+            return ""
+        trial = copy.deepcopy(self).eval()  # dropout would blur it, and the layer stays as it is
+        weight = next(trial.parameters(), torch.ones(()))
+        one = torch.ones(trial.n_bands, trial.channels, dtype=weight.dtype, device=weight.device)
+        with torch.no_grad():
+            gain = trial(one, one[:, 0]).mean(-1)
+        if self.multiplicative:
+            caption = "factor on the start's gain, band by band; 1 at the start"
+            return bars(gain.tolist(), caption, line=1.0)
+        caption = "added to the start's gain, band by band; 0 at the start"
+        return bars((gain - 1).tolist(), caption)
 
 
 P = TypeVar("P", bound=Psi)

@@ -29,6 +29,11 @@ class QuickFunction(torch.autograd.Function):
         return super(torch.autograd.Function, cls).apply(*arguments)  # type: ignore[misc]
 
 
+def is_transformed() -> bool:
+    """Whether a compiler or a transform of `torch.func` looks on, and nothing may be remembered."""
+    return bool(torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
+
+
 def is_vmapped(tensor: Tensor) -> bool:
     """Whether it stands for many tensors, or is of use only within a transform of `torch.func`."""
     if torch.compiler.is_compiling():  # the tracer knows no such tensors, nor how to ask

@@ -18,7 +18,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from nlsf.errors import ConfigError, GroupError, NLSFError
-from nlsf.nn.batch_norm import NodeBatchNorm
+from nlsf.nn.networks import NodeBatchNorm
 
 T = TypeVar("T")
 
