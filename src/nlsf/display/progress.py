@@ -123,10 +123,9 @@ class Phase:
             words.append(f"{time_of_one}/{self.unit}")
         if self.over:
             words.append(f"{gone} in all")
-        elif seconds is not None and self.total is not None:
+        elif seconds is not None and (left := (self.total or 0) - self.done) > 0:
             # Early stopping mostly ends a training before this.
-            most = "at most " if self.at_most else ""
-            words.append(f"{most}{_clock(seconds * (self.total - self.done))} left")
+            words.append(f"{'at most ' if self.at_most else ''}{_clock(seconds * left)} left")
         return words
 
 
