@@ -267,7 +267,7 @@ class Training:
         """Writes one row of results a seed, in the order of the seeds."""
         job, config = self.job, self.job.config
         metrics = dict.fromkeys((config.metric, *default_metrics(job.dataset.is_regression)))
-        rows = []
+        software, rows = versions(), []
         for number, (seed, split) in enumerate(zip(config.seeds, job.splits, strict=True)):
             model = run.model(seed, job.dataset.graphs[0].num_nodes)
             lesson = job.lesson(split)
@@ -292,7 +292,7 @@ class Training:
                     "sizes": [len(part) for part in split.parts],
                     "split": digest(split),
                     "spec": self.folder.spec,
-                    "versions": versions(),
+                    "versions": software,
                 }
             )
         self.folder.write_results(rows)
