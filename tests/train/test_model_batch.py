@@ -1,10 +1,13 @@
 import pytest
 import torch
+from torch import nn
 
 from nlsf.errors import ModelError
 from nlsf.nn import GraphClassifier, NodeClassifier
+from nlsf.nn.dropout import Dropout
 from nlsf.nn.plans import plan_of
-from nlsf.train.loop.model_batch import ModelBatch
+from nlsf.peers.solvers import KnownOutputs
+from nlsf.train.loop.model_batch import BatchAdam, ModelBatch, WeightAverage
 from train.small import BANDS, graph_data, node_data, signal_data
 
 F64 = torch.float64
@@ -174,3 +177,206 @@ def test_rates_may_differ():
     spread = [batch.outputs(rows, training=True).detach() for _ in range(20)]
     low, high = torch.stack(spread).std(0).mean((1, 2))
     assert high > 1.2 * low
+
+
+# BatchAdam
+
+SHAPES = {"weight": (3, 4), "bias": (4,), "scale": ()}
+LR = [0.05, 0.001, 0.3]
+DECAY = {"weight": [0.0, 0.1, 0.01], "bias": [0.0, 0.0, 0.0], "scale": [0.2, 0.0, 1.0]}
+
+
+def start(models):
+    generator = torch.Generator().manual_seed(0)
+    every = {n: torch.randn(3, *s, generator=generator, dtype=F64) for n, s in SHAPES.items()}
+    return {name: value[models].requires_grad_() for name, value in every.items()}
+
+
+def objective(params, models):
+    """The losses (M,) of bowls that are narrow in some directions and differ between models."""
+    total = 0
+    for name, p in params.items():
+        flat = p.reshape(len(models), -1)
+        width = torch.arange(1, flat.shape[1] + 1, dtype=F64) ** 2
+        target = torch.tensor(models, dtype=F64)[:, None] - len(name)
+        total = total + (width * (flat - target).square()).sum(1) + flat.sin().sum(1)
+    return total
+
+
+def optimiser(params, models):
+    lr = {name: [LR[m] for m in models] for name in SHAPES}
+    decay = {name: [DECAY[name][m] for m in models] for name in SHAPES}
+    return BatchAdam(params, lr, decay)
+
+
+def steps(adam, models, count):
+    for _ in range(count):
+        objective(adam.params, models).sum().backward()
+        adam.step()
+
+
+def values(params):
+    return {name: value.detach().clone() for name, value in params.items()}
+
+
+def assert_equal(found, expected):
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        assert torch.equal(found[name], value), name
+
+
+@pytest.mark.parametrize("model", [0, 1, 2])
+def test_one_model_is_the_adam_of_torch(model):
+    ours, theirs = start([model]), start([model])
+    groups = [
+        {"params": [theirs[n]], "lr": LR[model], "weight_decay": DECAY[n][model]} for n in SHAPES
+    ]
+    reference = torch.optim.Adam(groups)
+    adam = optimiser(ours, [model])
+    for _ in range(20):
+        steps(adam, [model], 1)
+        reference.zero_grad()
+        objective(theirs, [model]).sum().backward()
+        reference.step()
+        for name in SHAPES:
+            torch.testing.assert_close(ours[name], theirs[name], rtol=1e-13, atol=1e-13)
+    assert not torch.allclose(ours["weight"], start([model])["weight"])
+
+
+def test_models_do_not_feel_each_other():
+    together = start([0, 1, 2])
+    steps(optimiser(together, [0, 1, 2]), [0, 1, 2], 20)
+    for m in range(3):
+        alone = start([m])
+        steps(optimiser(alone, [m]), [m], 20)
+        assert_equal({n: p[m : m + 1] for n, p in values(together).items()}, values(alone))
+
+
+def test_some_models_go_on_as_if_nothing_had_happened():
+    params = start([0, 1, 2])
+    adam = optimiser(params, [0, 1, 2])
+    steps(adam, [0, 1, 2], 7)
+    index = torch.tensor([2, 0])
+    adam.keep({n: p.detach()[index].requires_grad_() for n, p in params.items()}, index)
+    steps(adam, [2, 0], 9)
+    straight = start([0, 1, 2])
+    steps(optimiser(straight, [0, 1, 2]), [0, 1, 2], 16)
+    assert_equal(values(adam.params), {n: p[index] for n, p in values(straight).items()})
+
+
+def test_a_state_that_is_handed_on():
+    straight, first = start([0, 1, 2]), start([0, 1, 2])
+    steps(optimiser(straight, [0, 1, 2]), [0, 1, 2], 16)
+    old = optimiser(first, [0, 1, 2])
+    steps(old, [0, 1, 2], 7)
+    second = {n: p.requires_grad_() for n, p in values(first).items()}
+    new = optimiser(second, [0, 1, 2])
+    new.load_state(old.state(), old.steps)
+    # Each has its own moments from here on.
+    steps(old, [0, 1, 2], 3)
+    steps(new, [0, 1, 2], 9)
+    assert_equal(values(second), values(straight))
+
+
+def test_gradients_are_forgotten_and_what_has_none_stays():
+    params = start([0, 1])
+    before = values(params)
+    adam = optimiser(params, [0, 1])
+    params["weight"].square().sum().backward()
+    adam.step()
+    assert params["weight"].grad is None
+    assert not torch.equal(params["weight"], before["weight"])
+    assert torch.equal(params["bias"], before["bias"])
+
+
+# WeightAverage
+
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(2, 3)
+        self.norm = nn.BatchNorm1d(3)
+        self.dropout = Dropout(0.5)
+
+
+def small_batch(models=2):
+    return ModelBatch([Small() for _ in range(models)], KnownOutputs(), list(range(models)))
+
+
+def moved(batch, value):
+    """All weights at one number a model: value, value + 1, ..."""
+    with torch.no_grad():
+        for part in (batch.params, batch.buffers):
+            for weights in part.values():
+                own = value + torch.arange(len(batch)).reshape(-1, *[1] * (weights.ndim - 1))
+                weights.copy_(own.expand_as(weights))
+
+
+def test_a_share_of_one_is_the_mean_of_all_steps():
+    batch = small_batch()
+    average = WeightAverage(batch, 1.0)
+    for step, value in enumerate((4.0, 8.0, 0.0), start=1):
+        moved(batch, value)
+        average.update(step)
+    for name, weights in average.state().items():
+        mean = 0.0 if name.endswith("num_batches_tracked") else 4.0
+        torch.testing.assert_close(weights[0], torch.full_like(weights[0], mean))
+        torch.testing.assert_close(weights[1], torch.full_like(weights[1], mean + 1))
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.5])
+def test_what_counts_is_about_the_last_share(share):
+    batch, steps = small_batch(1), 2000
+    average = WeightAverage(batch, share)
+    for step in range(1, steps + 1):
+        moved(batch, float(step))
+        average.update(step)
+    # The mean of the last s t numbers is t (1 - s / 2), and of the faded ones t / (1 + s).
+    found = float(average.state()["lin.bias"].mean()) / steps
+    assert found == pytest.approx(1 / (1 + share), rel=2e-2)
+
+
+def test_the_first_step_forgets_the_start():
+    batch = small_batch()
+    average = WeightAverage(batch, 0.1)
+    moved(batch, 7.0)
+    average.update(1)
+    assert all(float(weights[0].double().mean()) == 7 for weights in average.state().values())
+
+
+def test_the_mean_is_there_inside_and_the_weights_come_back():
+    batch = small_batch()
+    average = WeightAverage(batch, 1.0)
+    for step, value in enumerate((2.0, 4.0), start=1):
+        moved(batch, value)
+        average.update(step)
+    params = batch.params
+    with average.applied():
+        assert float(batch.weights()["norm.running_mean"][0, 0]) == 3
+        assert float(batch.params["lin.bias"][1, 0]) == 4
+    assert batch.params is params
+    assert float(batch.weights()["lin.bias"][0, 0]) == 4
+
+
+def test_without_a_share_nothing_is_kept():
+    batch = small_batch()
+    average = WeightAverage(batch, 0.0)
+    moved(batch, 1.0)
+    average.update(1)
+    assert average.state() == {}
+    with average.applied():
+        assert float(batch.weights()["lin.bias"][0, 0]) == 1
+
+
+def test_it_goes_on_with_some_and_from_a_state():
+    batch = small_batch(3)
+    average = WeightAverage(batch, 1.0)
+    moved(batch, 1.0)
+    average.update(1)
+    saved = {name: value.clone() for name, value in average.state().items()}
+    other = WeightAverage(small_batch(3), 1.0)
+    other.load_state(saved)
+    for one in (average, other):
+        one.keep(torch.tensor([2]))
+        assert {float(v.double().mean()) for v in one.state().values()} == {3.0}
