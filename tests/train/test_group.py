@@ -8,8 +8,12 @@ import time
 import pytest
 
 from nlsf.errors import ConfigError
+from nlsf.nn import GraphClassifier, NodeClassifier
+from nlsf.nn.plans import sees_whole_graph
 from nlsf.train import Group, resume, train
 from nlsf.train.run.folder import RunFolder
+from nlsf.train.settings.models import MODELS
+from nn import test_plans
 from train import small
 from train.processes import Processes
 
@@ -188,3 +192,23 @@ def test_python_m_nlsf():
         [sys.executable, "-m", "nlsf", "--version"], capture_output=True, text=True
     )
     assert done.stdout.startswith("nlsf 0.")
+
+
+def test_whether_a_step_needs_the_whole_graph_is_known_before():
+    nodes, graphs = small.node_data(), small.graph_data()
+    for model in (
+        test_plans.Linear(nodes.num_features),
+        test_plans.model_of(NodeClassifier, nodes),
+        test_plans.model_of(NodeClassifier, nodes, encoder="linear", input_dropout=0.0),
+        MODELS["gcn"].build({}, nodes.num_features, nodes.num_outputs).double(),
+    ):
+        assert sees_whole_graph(model, nodes) is test_plans.prepared(model, nodes).whole
+    for model in (
+        test_plans.Linear(graphs.num_features),
+        test_plans.model_of(GraphClassifier, graphs),
+        MODELS["gcn"].build({}, graphs.num_features, graphs.num_outputs, "graph").double(),
+    ):
+        assert sees_whole_graph(model, graphs) is test_plans.prepared(model, graphs).whole is False
+    own = test_plans.Linear(nodes.num_features)
+    own.plan = lambda dataset, rows, **options: None
+    assert not sees_whole_graph(own, nodes), "its plan says so later"

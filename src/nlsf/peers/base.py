@@ -213,6 +213,10 @@ class PeerModel(nn.Module):
         """What `plan` depends on, beside the data."""
         return self.level, self.together
 
+    def sees_whole_graph(self, dataset: Examples) -> bool:
+        """Whether a step needs all nodes: it does, where examples are nodes."""
+        return self.level == "node"
+
     def forward_graphs(
         self, x: Tensor | SparseSignal, graph: Neighbourhood, batch: Tensor, num_graphs: int
     ) -> Tensor:

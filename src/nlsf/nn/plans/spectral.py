@@ -88,10 +88,13 @@ def bands_key(model: nn.Module) -> Hashable:
 def sees_whole_graph(model: nn.Module, dataset: Examples) -> bool:
     """Whether the plan of a model will be `Plan.whole`, known before it is made.
 
-    A model with a plan of its own says it in a method of this name.
+    A model with a plan of its own says it in a method of this name. Where it does not, its plan
+    has to be made to know.
     """
     said = getattr(model, "sees_whole_graph", None)
-    return dataset.level == "node" if said is None else bool(said(dataset))
+    if said is None:
+        return dataset.level == "node" and not hasattr(model, "plan")
+    return bool(said(dataset))
 
 
 def usual_plan(model: nn.Module, dataset: Examples, **options: Unpack[PlanOptions]) -> Plan:

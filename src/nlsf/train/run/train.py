@@ -11,12 +11,11 @@ from typing import Any
 from nlsf.data.dataset import Dataset
 from nlsf.data.metrics import interval
 from nlsf.display.progress import Progress
-from nlsf.errors import ModelError
 from nlsf.nn.plans import sees_whole_graph
 from nlsf.train.loop.group import Group
 from nlsf.train.run.folder import RunFolder
 from nlsf.train.run.job import Job
-from nlsf.train.run.training import Training
+from nlsf.train.run.training import Training, check_shareable
 from nlsf.train.settings.toml import merged, parse_toml
 
 
@@ -175,13 +174,7 @@ def _shared(make: Callable[[], Job], group: Group) -> Job:
     model = job.model(job.config.seeds[0])
     if group.size == 1:
         return job
-    if sees_whole_graph(model, job.dataset):
-        raise ModelError(
-            f"{job.config.model['name']} sees all of {job.dataset.name} in every step, so "
-            f"{group.size} processes would all do the same work: start one, without torchrun. "
-            "Models of graphs and of signals can share their batches, and so can models of nodes "
-            "whose way to the filter is linear (model.encoder = 'linear', model.input_dropout = 0)."
-        )
+    check_shareable(job, group, whole=sees_whole_graph(model, job.dataset))
     settings = {k: v for k, v in job.config.to_table().items() if k != "data"}
     group.check_same("settings", settings)
     group.check_same("data", job.digests)

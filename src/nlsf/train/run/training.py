@@ -18,7 +18,7 @@ from torch import Tensor
 from nlsf.data.metrics import default_metrics, interval, loss, measure
 from nlsf.data.protocols import digest
 from nlsf.display.progress import Phase, Progress
-from nlsf.errors import ConfigError
+from nlsf.errors import ConfigError, ModelError
 from nlsf.nn.plans import Plan
 from nlsf.train.loop.fit import Fit, evaluate
 from nlsf.train.loop.group import Group
@@ -142,6 +142,7 @@ class Training:
             plan = group.each(
                 lambda: job.plan(cache=self.cache, progress=display.say, memory=self.memory)
             )
+            check_shareable(job, group, whole=plan.whole)
             prepared = time.perf_counter() - started
             run = group.once(self._begun)
             for numbers in job.trained_together():
@@ -299,3 +300,14 @@ class Training:
         mean, _ = interval([row[f"test_{config.metric}"] for row in rows])
         self.folder.log(f"finished: test {config.metric} {mean:.4f}")
         return rows
+
+
+def check_shareable(job: Job, group: Group, *, whole: bool) -> None:
+    """Refuses several processes for a training that sees the whole graph in every step."""
+    if whole and group.size > 1:
+        raise ModelError(
+            f"{job.config.model['name']} sees all of {job.dataset.name} in every step, so "
+            f"{group.size} processes would all do the same work: start one, without torchrun. "
+            "Models of graphs and of signals can share their batches, and so can models of nodes "
+            "whose way to the filter is linear (model.encoder = 'linear', model.input_dropout = 0)."
+        )
