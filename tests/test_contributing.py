@@ -50,7 +50,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from nlsf.nn import Psi, register_response
-from nlsf.spectral.kernels.norms import relative
+from nlsf.spectral.kernels.dense import relative
 """,
     "A new peer": """
 from torch import Tensor

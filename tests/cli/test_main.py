@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from nlsf import cli
 from nlsf.cli import app
 
-NLSF = [sys.executable, "-m", "nlsf.cli"]
+NLSF = [sys.executable, "-m", "nlsf"]
 
 
 def test_version_help_and_list_import_nothing_heavy(tmp_path):

@@ -5,7 +5,7 @@ import torch
 
 from nlsf.errors import ModelError
 from nlsf.nn import GraphNLSF, NLSFStack, NodeClassifier, NodeNLSF, PoolingNLSF
-from nlsf.nn.layers.mixing import MixingNLSF
+from nlsf.nn.layers.node import MixingNLSF
 from nlsf.spectral import Lens, UniformBands, magnetic_laplacian, partial_eigh
 from nlsf.testing import assert_shift_equivariant
 from nlsf.testing.graphs import weighted

@@ -12,7 +12,7 @@ from cases import GRAPHS
 from nlsf.nn import GraphClassifier, LaplacianAttention, NodeClassifier
 from nlsf.nn.dropout import draw_masks, dropout_shapes
 from nlsf.spectral import DyadicBands, IndexBands, Lens, SparseSignal, laplacian, partial_eigh
-from nlsf.spectral.kernels import shared_product as products
+from nlsf.spectral.kernels import dense as products
 from nlsf.spectral.lens import FixedNorms
 from nlsf.testing.graphs import torus
 

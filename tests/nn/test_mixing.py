@@ -5,7 +5,7 @@ import torch
 
 from nlsf.errors import ModelError, SignalError
 from nlsf.nn import NodeNLSF, PoolingNLSF, Start
-from nlsf.nn.layers.mixing import MixingNLSF
+from nlsf.nn.layers.node import MixingNLSF
 from nlsf.spectral import IndexBands, Lens, UniformBands
 from nlsf.testing import assert_shift_equivariant
 from nlsf.testing.graphs import torus, weighted

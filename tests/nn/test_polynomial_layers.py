@@ -15,7 +15,7 @@ from nlsf.nn import (
     NodeNLSF,
     PoolingNLSF,
 )
-from nlsf.nn.layers.mixing import MixingNLSF
+from nlsf.nn.layers.node import MixingNLSF
 from nlsf.spectral import (
     DyadicBands,
     IndexBands,

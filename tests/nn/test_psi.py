@@ -16,7 +16,7 @@ from nlsf.nn import (
     parameter_groups,
     register_response,
 )
-from nlsf.nn.layers.mixing import MixingNLSF
+from nlsf.nn.layers.node import MixingNLSF
 from nlsf.nn.models import GraphClassifierConfig, NodeClassifierConfig
 from nlsf.nn.models.signal_classifier import SignalClassifierConfig
 from nlsf.nn.responses.psi import RESPONSES, make_response

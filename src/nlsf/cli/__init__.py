@@ -13,8 +13,7 @@ from nlsf.cli.compare import compare
 from nlsf.cli.data import data_app
 from nlsf.cli.lab import lab_app
 from nlsf.cli.options import is_follower
-from nlsf.cli.predict import predict
-from nlsf.cli.report import report
+from nlsf.cli.runs import predict, report
 from nlsf.cli.spectrum import spectrum
 from nlsf.cli.table import table
 from nlsf.cli.train import train

@@ -20,7 +20,7 @@ from nlsf.cli.options import (
     parse_size,
     say,
 )
-from nlsf.cli.report import report_after
+from nlsf.cli.runs import report_after
 
 if TYPE_CHECKING:
     from rich.console import Console

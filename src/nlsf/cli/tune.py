@@ -228,7 +228,7 @@ def _helpers(count: int, storage: str, arguments: Sequence[str]) -> Iterator[Non
         for _ in range(count):
             said = tempfile.TemporaryFile()  # noqa: SIM115 - not a pipe, which blocks when it is full
             process = subprocess.Popen(
-                [sys.executable, "-m", "nlsf.cli", "tune", *arguments, "--helper"],
+                [sys.executable, "-m", "nlsf", "tune", *arguments, "--helper"],
                 env={**os.environ, **changed},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

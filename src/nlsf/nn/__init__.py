@@ -19,8 +19,7 @@ a graph once, or as ``layer(x, spectrum=...)`` with what `nlsf.spectral.partial_
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.attention import LaplacianAttention
 from nlsf.nn.layers.graph import GraphNLSF
-from nlsf.nn.layers.mixing import MixingNLSF
-from nlsf.nn.layers.node import NodeNLSF
+from nlsf.nn.layers.node import MixingNLSF, NodeNLSF
 from nlsf.nn.layers.pooling import PoolingNLSF, Readout
 from nlsf.nn.layers.spectra import forget_spectra
 from nlsf.nn.layers.stack import InvariantNorm, NLSFStack

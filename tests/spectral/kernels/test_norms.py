@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from nlsf.spectral.kernels.norms import column_energy, energy, lp_norm, power, relative
+from nlsf.spectral.kernels.dense import column_energy, energy, lp_norm, power, relative
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.3, 0.5, 1.0])

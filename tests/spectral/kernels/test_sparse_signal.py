@@ -199,7 +199,7 @@ def test_a_product_in_inference_mode_does_no_harm_to_later_ones():
 
 def test_no_product_warns():
     """PyTorch warns of CSR tensors once a process, so this needs a new one."""
-    code = "import torch, nlsf.nn as n; n.SparseSignal.of(torch.eye(3)) @ torch.eye(3)"
+    code = "import torch, nlsf.spectral as s; s.SparseSignal.of(torch.eye(3)) @ torch.eye(3)"
     subprocess.run([sys.executable, "-W", "error::UserWarning", "-c", code], check=True)
 
 

@@ -19,7 +19,7 @@ from nlsf.nn.layers.spectral_layer import (
 )
 from nlsf.nn.networks import GroupedMLP
 from nlsf.spectral import View
-from nlsf.spectral.kernels.norms import relative
+from nlsf.spectral.kernels.dense import relative
 from nlsf.spectral.kernels.transforms import is_vmapped
 from nlsf.spectral.notebook import panel
 

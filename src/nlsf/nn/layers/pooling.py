@@ -17,7 +17,7 @@ from nlsf.nn.layers.spectra import SpectrumArgument
 from nlsf.nn.layers.spectral_layer import require_real
 from nlsf.nn.networks import GroupedMLP, NodeBatchNorm, activation_of
 from nlsf.spectral import Bands, View
-from nlsf.spectral.kernels.norms import energy, power
+from nlsf.spectral.kernels.dense import energy, power
 from nlsf.spectral.kernels.segments import segment_sum
 from nlsf.spectral.kernels.transforms import is_vmapped
 from nlsf.spectral.lens import FixedNodes

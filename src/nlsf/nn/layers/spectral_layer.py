@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nlsf.errors import ModelError
-from nlsf.nn.layers.inputs import check_signal
-from nlsf.nn.layers.spectra import SpectrumArgument, lens_for
+from nlsf.nn.layers.spectra import SpectrumArgument, check_signal, lens_for
 from nlsf.spectral import Bands, DyadicBands, Lens, View
 from nlsf.spectral.lens import FixedNorms
 from nlsf.spectral.notebook import boxes, panel

@@ -13,7 +13,7 @@ from nlsf.nn.layers.attention import LaplacianAttention, pair_of
 from nlsf.nn.layers.node import NodeNLSF
 from nlsf.nn.layers.spectral_layer import leave_values_unchecked
 from nlsf.spectral import Lens, Spectrum
-from nlsf.spectral.kernels.norms import energy, power
+from nlsf.spectral.kernels.dense import energy, power
 from nlsf.spectral.kernels.segments import segment_sum
 
 

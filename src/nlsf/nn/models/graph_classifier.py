@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.layers.attention import LaplacianAttention, Score, pair_of
 from nlsf.nn.layers.graph import GraphNLSF
-from nlsf.nn.layers.inputs import check_signal
 from nlsf.nn.layers.node import NodeNLSF
 from nlsf.nn.layers.pooling import PoolingNLSF, ReadoutName
+from nlsf.nn.layers.spectra import check_signal
 from nlsf.nn.layers.spectral_layer import SpectralLayer
 from nlsf.nn.models.parts import Operator, check_operators, normalization_of
 from nlsf.nn.networks import Head

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
 from nlsf.nn.layers.attention import LaplacianAttention, Score, pair_of
-from nlsf.nn.layers.inputs import check_signal
 from nlsf.nn.layers.node import NodeNLSF
+from nlsf.nn.layers.spectra import check_signal
 from nlsf.nn.layers.spectral_layer import leave_values_unchecked, require_real, spectral_branches
 from nlsf.nn.layers.stack import NLSFStack
 from nlsf.nn.models.parts import Operator, check_operators, normalization_of

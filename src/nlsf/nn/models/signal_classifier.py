@@ -17,9 +17,8 @@ from torch import Tensor, nn
 
 from nlsf.errors import ModelError
 from nlsf.nn.dropout import Dropout
-from nlsf.nn.layers.inputs import check_graph, check_signal
-from nlsf.nn.layers.mixing import MixingNLSF
-from nlsf.nn.layers.spectra import content_digest, remembered
+from nlsf.nn.layers.node import MixingNLSF
+from nlsf.nn.layers.spectra import check_graph, check_signal, content_digest, remembered
 from nlsf.nn.layers.spectral_layer import SpectralLayer, leave_values_unchecked
 from nlsf.nn.networks import Head
 from nlsf.nn.plans.plan import Examples, Plan, PlanOptions, Signals

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from nlsf.errors import ModelError
 from nlsf.nn.networks import GroupedMLP
 from nlsf.nn.responses.psi import RESPONSES, Psi, Start
-from nlsf.spectral.kernels.norms import relative
+from nlsf.spectral.kernels.dense import relative
 
 NetworkName: TypeAlias = Literal["diagonal", "bandwise", "full", "constant"]
 Sharing: TypeAlias = Literal["shared", "channelwise", "mixing"]

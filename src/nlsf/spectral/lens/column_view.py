@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nlsf.spectral.kernels.dense import column_energy, energy, shared_product
 from nlsf.spectral.kernels.fixed_filter import SparseFactors, filter_and_map
-from nlsf.spectral.kernels.norms import column_energy, energy
-from nlsf.spectral.kernels.shared_product import shared_product
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nlsf.spectral.kernels.transforms import holds_everywhere, is_vmapped
 from nlsf.spectral.lens.view import View

@@ -15,8 +15,8 @@ from nlsf.spectral.bands import Bands
 from nlsf.spectral.eigen.cache import CacheArgument
 from nlsf.spectral.eigen.eigensolve import batched_eigh, partial_eigh
 from nlsf.spectral.eigen.spectrum import Spectrum
+from nlsf.spectral.kernels.dense import shared_product
 from nlsf.spectral.kernels.segments import segment_sum
-from nlsf.spectral.kernels.shared_product import shared_product
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
 from nlsf.spectral.lens.column_view import ColumnView, FixedRows
 from nlsf.spectral.lens.lens import Lens, OneGraph

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import SignalError
-from nlsf.spectral.kernels.norms import power
+from nlsf.spectral.kernels.dense import power
 from nlsf.spectral.kernels.segments import nodes_of_graphs, segment_energy
 from nlsf.spectral.kernels.transforms import as_pytree
 from nlsf.spectral.lens.columns import ColumnLens

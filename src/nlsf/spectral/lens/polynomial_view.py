@@ -13,9 +13,8 @@ from torch import Tensor
 
 from nlsf.spectral.bands import Bands
 from nlsf.spectral.eigen.spectrum import Spectrum
-from nlsf.spectral.kernels.norms import energy
+from nlsf.spectral.kernels.dense import energy, shared_product
 from nlsf.spectral.kernels.recurrence import chebyshev_filter, chebyshev_moments, chebyshev_terms
-from nlsf.spectral.kernels.shared_product import shared_product
 from nlsf.spectral.lens.streamed import MEMORY, StreamedProjections
 from nlsf.spectral.lens.view import View
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nlsf.errors import BandError, SignalError
-from nlsf.spectral.kernels.norms import lp_norm, power
+from nlsf.spectral.kernels.dense import lp_norm, power
 from nlsf.spectral.kernels.segments import nodes_of_graphs, segment_filter
 from nlsf.spectral.kernels.transforms import as_pytree
 

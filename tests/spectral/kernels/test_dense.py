@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.func import grad, vmap
 
-from nlsf.spectral.kernels import shared_product as products
-from nlsf.spectral.kernels.shared_product import shared_product
+from nlsf.spectral.kernels import dense as products
+from nlsf.spectral.kernels.dense import shared_product
 
 F64 = torch.float64
 

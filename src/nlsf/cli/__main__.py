@@ -1,5 +1,0 @@
-"""``python -m nlsf.cli``: the same as ``nlsf``."""
-
-from nlsf.cli import main
-
-main()
