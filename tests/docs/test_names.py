@@ -17,6 +17,7 @@ PAGES = [
 BLOCK = re.compile(r"^```.*?^```$", flags=re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`((?:src|docs|tests|benchmarks|examples|experiments|results)/[\w./-]+)`")
 NAME = re.compile(r"(?<![\w/\[])(nlsf(?:\.\w+)+)")
+SOURCE = re.compile(r"`([\w./]+/[\w./]+\.py)`")
 CLASS = re.compile(r"`([A-Z][a-z]+[A-Z]?\w*)(?:[.(][^`]*)?`")
 PATTERN = re.compile("STEM|NAME")
 ELSEWHERE = {  # classes of Python, PyTorch and Optuna
@@ -48,8 +49,23 @@ def test_names_and_files_exist(page, names):
     text = BLOCK.sub("", page.read_text())
     files = {name for name in FILE.findall(text) if not PATTERN.search(name)}
     assert not [name for name in files if not (ROOT / name).exists()]
+    sources = {name for name in SOURCE.findall(text) if not PATTERN.search(name)}
+    places = (ROOT, ROOT / "src", ROOT / "src" / "nlsf")
+    assert not [s for s in sources if not any((place / s).exists() for place in places)]
     assert not [name for name in set(NAME.findall(text)) if not exists(name)]
     assert set(CLASS.findall(text)) - names - ELSEWHERE == set()
+
+
+def test_the_tree_of_architecture_is_that_of_the_source():
+    """Its first two levels: a package or a file a line."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    (tree,) = re.findall(r"^    src/nlsf/\n((?:      .*\n)+)", text, flags=re.MULTILINE)
+    rooms = {line.split()[0].rstrip("/") for line in tree.splitlines() if line[6] != " "}
+    there = {path.name for path in (ROOT / "src" / "nlsf").iterdir() if path.name[0].isalpha()}
+    assert rooms == there - {"py.typed"}
+    inner = {line.split()[0].rstrip("/") for line in tree.splitlines() if line[6] == " "}
+    spectral = (ROOT / "src" / "nlsf" / "spectral").iterdir()
+    assert inner <= {path.name for path in spectral}
 
 
 def test_the_look_finds_what_is_missing():
