@@ -87,3 +87,15 @@ def test_lenses_on_one_graph_each_are_put_together(operator, bands, complement):
     torch.testing.assert_close(again(x).norms(), together(x).norms(), atol=1e-10, rtol=1e-10)
     with pytest.raises(BandError, match="those of one batch must have"):
         Lens.of(apart, BANDS[bands], complement=not complement)
+
+
+@every_pair(bands=list(BANDS), operator=["N", "magnetic L"], complement=[True, False])
+def test_each_lens_of_many_is_one_by_itself(operator, bands, complement):
+    spectra = [spectrum(operator, graph, bands) for graph in GRAPHS]
+    _, apart, x = setting(operator, bands, "float64", complement)
+    every = Lens.each(spectra, BANDS[bands], complement=complement)
+    for one, alone, signal in zip(every, apart, x.split(SIZES), strict=True):
+        norms = alone(signal).norms()
+        torch.testing.assert_close(one(signal).norms(), norms, atol=1e-10, rtol=1e-10)
+        found, expected = one(signal).synthesize(norms), alone(signal).synthesize(norms)
+        torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-10)

@@ -43,10 +43,7 @@ class ColumnLens(Lens, bands=Bands):
         vectors: (N, k), or (G, n, k) for many graphs, the columns, grouped by band.
         band: (k,), or (G, k), of each column.
         rest_index: (1,), the implicit band as an index; (0,) without one.
-        balance: (B, k), what the energy of each column adds to that of each band; for one graph.
     """
-
-    balance: Tensor
 
     def __init__(
         self,
@@ -83,11 +80,7 @@ class ColumnLens(Lens, bands=Bands):
             rest = int(dimension.argmax()) if largest else None
         if rest is not None and dimension[rest] + missing == 0:
             rest = None
-        lens = cls._sorted(spectrum, bands, complement, rest, assigned, dimension)
-        lens.balance = torch.nn.functional.one_hot(lens.band, lens.n_bands).T.to(lens.vectors.real)
-        if rest is not None:
-            lens.balance[rest] = -1.0  # the implicit band has what the columns leave
-        return lens
+        return cls._sorted(spectrum, bands, complement, rest, assigned, dimension)
 
     @classmethod
     def on_each(cls, graphs: Sequence[OneGraph], bands: Bands, complement: bool) -> Sequence[Self]:
@@ -186,7 +179,7 @@ class ColumnLens(Lens, bands=Bands):
         for name, value in vars(self).items():
             if isinstance(value, Tensor) and name != "vectors":
                 setattr(moved, name, value.to(device=device))
-        if self.nodes is None and hasattr(self, "balance"):
+        if "balance" in vars(self):
             moved.balance = self.balance.to(moved.vectors.real)
         return moved
 
@@ -214,6 +207,15 @@ class ColumnLens(Lens, bands=Bands):
     ) -> FixedRows:
         """A signal that does not change, at some nodes; of the options none is needed here."""
         return FixedRows.of(self.view(self.fitting(x)), rows, sparse)
+
+    @cached_property
+    def balance(self) -> Tensor:
+        """(B, k), what the energy of each column of one graph adds to that of each band."""
+        with torch.inference_mode(False):  # a training may need it later
+            balance = torch.nn.functional.one_hot(self.band, self.n_bands).T.to(self.vectors.real)
+            if self.rest is not None:
+                balance[self.rest] = -1.0  # the implicit band has what the columns leave
+        return balance
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
