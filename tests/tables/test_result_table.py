@@ -9,7 +9,7 @@ from scipy import stats
 from nlsf.display.text_table import Form
 from nlsf.errors import ConfigError, FormatError
 from nlsf.tables.fill.results import Store
-from nlsf.tables.render.result_text import sheet
+from nlsf.tables.render.document import result_sheet
 from tables.hand_written import METHODS, experiment, filled, table_of, write
 
 
@@ -161,7 +161,7 @@ def test_another_reference_can_be_chosen_by_label_or_model(tmp_path):
     for name in ("GCN", "gcn"):
         table = table_of(tmp_path, experiment(), against=name)
         assert table.reference == "GCN"
-        assert "| Minus GCN |" in sheet(table, Form.markdown).markdown()
+        assert "| Minus GCN |" in result_sheet(table, Form.markdown).markdown()
     with pytest.raises(ConfigError, match=r"'gnc'\. Did you mean 'gcn'"):
         table_of(tmp_path, experiment(), against="gnc")
 

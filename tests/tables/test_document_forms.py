@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from nlsf.display.text_table import Form
-from nlsf.tables.render.result_text import sheet, to_csv
+from nlsf.tables.render.document import result_csv, result_sheet
 from nlsf.tables.spec.experiment import Column, Method
 from tables.hand_written import METHODS, experiment, filled, table_of, write
 
@@ -16,11 +16,11 @@ NASTY = r"a|b_c*d & 50% $x$ #1 {y} ~ ^ \z <script>"
 
 
 def to_markdown(table):
-    return sheet(table, Form.markdown).markdown()
+    return result_sheet(table, Form.markdown).markdown()
 
 
 def to_latex(table):
-    return sheet(table, Form.latex).latex()
+    return result_sheet(table, Form.latex).latex()
 
 
 def printed(table, width=100, color=False):
@@ -30,7 +30,7 @@ def printed(table, width=100, color=False):
         force_terminal=True,
         color_system="standard" if color else None,
     )
-    sheet(table, Form.terminal).print(console)
+    result_sheet(table, Form.terminal).print(console)
     return console.file.getvalue()
 
 
@@ -41,7 +41,7 @@ def markdown_rows(text):
 
 
 def csv_rows(table):
-    return list(csv.DictReader(io.StringIO(to_csv(table))))
+    return list(csv.DictReader(io.StringIO(result_csv(table))))
 
 
 def test_markdown(tmp_path):
