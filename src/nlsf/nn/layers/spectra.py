@@ -42,17 +42,7 @@ def forget_spectra() -> None:
     forget_all()
 
 
-def lens_for(x: Tensor, bands: Bands, complement: bool, **graph: Any) -> Lens:
-    """The lens of a layer's call; the arguments are those of `_lens_for`."""
-    # A compiler cannot trace an eigensolver, and need not: it runs once. As a decorator this would
-    # import the compiler, which costs as much as PyTorch without it.
-    if torch.compiler.is_compiling():
-        found: Lens = torch.compiler.disable(_lens_for)(x, bands, complement, **graph)
-        return found
-    return _lens_for(x, bands, complement, **graph)
-
-
-def _lens_for(
+def lens_for(
     x: Tensor,
     bands: Bands,
     complement: bool,

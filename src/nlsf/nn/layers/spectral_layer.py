@@ -16,6 +16,8 @@ from nlsf.spectral.lens import FixedNorms
 from nlsf.spectral.notebook import boxes, panel
 from nlsf.spectral.operators.shift import Normalization
 
+_HALF = (torch.bfloat16, torch.float16)
+
 
 class SpectralLayer(nn.Module):
     """A layer that sees its signal through bands.
@@ -115,7 +117,12 @@ class SpectralLayer(nn.Module):
         spectrum: SpectrumArgument = None,
     ) -> Lens:
         """The layer's bands on a graph; arguments as in ``forward``."""
-        return lens_for(
+        find = lens_for
+        if torch.compiler.is_compiling():
+            # A compiler cannot trace an eigensolver, and need not: it runs once. As a decorator
+            # this would import the compiler, which costs as much as PyTorch without it.
+            find = torch.compiler.disable(lens_for)
+        return find(
             x,
             self.bands,
             self.complement,
@@ -130,7 +137,9 @@ class SpectralLayer(nn.Module):
     def view(self, x: Tensor, *graph: Tensor | None, spectrum: SpectrumArgument = None) -> View:
         """The signal seen through the layer's bands; arguments as in ``forward``."""
         check_signal(x, getattr(self, "in_channels", None), values=self.checks_values)
-        x = _at_least_single(self.mapped(x))
+        x = self.mapped(x)
+        if x.dtype in _HALF and torch.is_autocast_enabled(x.device.type):
+            x = x.float()  # half precision would round the small bands away
         lens = self.lens(x, *graph, spectrum=spectrum)
         with _full_precision(x.device):
             return lens(x, check_finite=False)
@@ -151,12 +160,6 @@ def spectral_branches(model: nn.Module) -> list[SpectralLayer]:
         if found is not None:
             return found
     return []
-
-
-def _at_least_single(x: Tensor) -> Tensor:
-    """The signal; where autocast made it of half precision, in single precision again."""
-    half = x.dtype in (torch.bfloat16, torch.float16)
-    return x.float() if half and torch.is_autocast_enabled(x.device.type) else x
 
 
 def _full_precision(device: torch.device) -> AbstractContextManager[object]:
