@@ -150,3 +150,10 @@ def test_a_preparation_that_fails_leaves_no_half_written_file(tmp_path, monkeypa
 def test_memory_must_be_positive():
     with pytest.raises(SignalError, match="positive number of bytes"):
         StreamedProjections(lens_on(GRAPHS["ring"]), random(9, 2), torch.arange(9), memory=0)
+
+
+def test_a_signal_without_channels():
+    lens = lens_on(torus(4, 5))
+    fixed = lens.fix_rows(random(20, 0), torch.tensor([3, 0]))
+    assert fixed.norms().shape == (lens.n_bands, 0)
+    assert fixed.weighted(fixed.norms()).shape == (2, 0)

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from cases import BANDS, DTYPES, GRAPHS, spectrum
+from cases import BANDS, DTYPES, GRAPHS, OPERATORS, spectrum
 from nlsf.errors import BandError, SignalError
-from nlsf.spectral import Lens
+from nlsf.spectral import Lens, PolynomialBands, UniformBands
 from pairs import every_pair
 
 SIZES = [g.num_nodes for g in GRAPHS.values()]
@@ -99,3 +99,27 @@ def test_each_lens_of_many_is_one_by_itself(operator, bands, complement):
         torch.testing.assert_close(one(signal).norms(), norms, atol=1e-10, rtol=1e-10)
         found, expected = one(signal).synthesize(norms), alone(signal).synthesize(norms)
         torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-10)
+
+
+def test_real_and_complex_operators_in_one_batch():
+    bands = BANDS["dyadic"]
+    one, other = (spectrum(operator, "weighted", "dyadic") for operator in ("N", "magnetic L"))
+    n = one.num_nodes
+    x = torch.randn(2 * n, 3, dtype=torch.complex128, generator=torch.Generator().manual_seed(0))
+    for pair in ([one, other], [other, one]):
+        apart = [Lens.of(s.to(torch.complex128), bands) for s in pair]
+        norms = torch.stack([P(s).norms() for P, s in zip(apart, x.split(n), strict=True)])
+        torch.testing.assert_close(Lens.of(pair, bands)(x).norms(), norms)
+
+
+@pytest.mark.parametrize("bands", [BANDS["dyadic"], PolynomialBands(UniformBands(3), 8)])
+def test_what_cannot_be_put_together(bands):
+    """Nothing of it may be left out in silence."""
+    shift = OPERATORS["N"](GRAPHS["weighted"])
+    mixed = [shift, spectrum("N", "weighted", "dyadic")]
+    for graphs in (mixed, mixed[::-1]):
+        with pytest.raises(BandError, match=r"one kind at a time|give the ShiftOperator"):
+            Lens.of(graphs, bands)
+    many = Lens.of([shift, shift], bands)
+    with pytest.raises(BandError, match="one here sees 2 graphs"):
+        Lens.of([many], bands)

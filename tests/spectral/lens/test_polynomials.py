@@ -1,3 +1,4 @@
+import copy
 import itertools
 
 import pytest
@@ -305,3 +306,18 @@ def test_errors_say_what_to_do():
         partial_eigh(shift, bands=PolynomialBands())
     with pytest.raises(BandError, match="give the ShiftOperator"):
         Lens.of(partial_eigh(shift), PolynomialBands())
+
+
+def test_a_lens_is_not_one_on_other_bands():
+    lens = polynomial()
+    assert Lens.of(lens, lens.bands).n_bands == lens.n_bands
+    for bands, complement in ((lens.bands, False), (PolynomialBands(lens.bands.base, 13), True)):
+        with pytest.raises(BandError, match="no others can be made of it"):
+            Lens.of(lens, bands, complement=complement)
+
+
+@pytest.mark.parametrize("pairs", [0, 3])
+def test_a_lens_and_its_view_can_be_copied(pairs):
+    view = polynomial(pairs=pairs)(x := signal(polynomial()))
+    for again in (copy.deepcopy(view), copy.deepcopy(view.lens)(x)):
+        torch.testing.assert_close(again.norms(), view.norms())

@@ -80,6 +80,10 @@ class ScaledOperator:
         """The same operator in another precision or on another device."""
         return replace(self, matrix=self.matrix.to(dtype=dtype, device=device))
 
+    def __deepcopy__(self, memo: dict[int, object]) -> ScaledOperator:
+        # PyTorch cannot: the tensor is sparse.
+        return replace(self, matrix=self.matrix.clone())
+
     def apply(self, x: Tensor) -> Tensor:
         r""":math:`\tilde\Delta X`, (N, D), or of one vector (N,)."""
         # The kernel does not take a matrix without rows.

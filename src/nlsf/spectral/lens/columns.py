@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Self
 
 import torch
@@ -86,7 +86,9 @@ class ColumnLens(Lens, bands=Bands):
     def on_each(cls, graphs: Sequence[OneGraph], bands: Bands, complement: bool) -> Sequence[Self]:
         """One lens a graph, all with the same implicit band."""
         shifts = [graph for graph in graphs if isinstance(graph, ShiftOperator)]
-        every: Sequence[OneGraph] = batched_eigh(shifts, bands=bands) if shifts else graphs
+        every = graphs
+        if shifts and len(shifts) == len(graphs):
+            every = batched_eigh(shifts, bands=bands)
         rest = _left_out(bands, complement)
 
         lenses = []
@@ -336,7 +338,8 @@ def _padded(matrices: list[Tensor], none: Tensor) -> Tensor:
     if not matrices:
         return none
     rows, columns = (max(m.shape[i] for m in matrices) for i in (0, 1))
-    stacked = matrices[0].new_zeros(len(matrices), rows, columns)
+    dtype = reduce(torch.promote_types, (m.dtype for m in matrices))
+    stacked = matrices[0].new_zeros(len(matrices), rows, columns, dtype=dtype)
     for g, matrix in enumerate(matrices):
         stacked[g, : matrix.shape[0], : matrix.shape[1]] = matrix
     return stacked

@@ -120,10 +120,17 @@ class Lens(ABC):
         """One lens a graph, of which `of` puts any choice together: for batches that change."""
         items = list(graphs)
         for one in items:
-            if isinstance(one, Lens) and (one.bands, one.complement) != (bands, complement):
+            if not isinstance(one, Lens):
+                continue
+            if (one.bands, one.complement) != (bands, complement):
                 raise BandError(
                     f"A lens has {one.bands} (complement={one.complement}), and those of one batch "
                     f"must have {bands} (complement={complement})."
+                )
+            if one.nodes is not None:
+                raise BandError(
+                    f"A batch is made of one lens a graph, and one here sees {one.num_graphs} "
+                    "graphs: pass what Lens.each gave."
                 )
         every = Lens._kind(bands).on_each(items, bands, complement)
         return [one.to(dtype, device) for one in every]

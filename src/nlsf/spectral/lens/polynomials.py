@@ -71,6 +71,12 @@ class PolynomialLens(Lens, bands=PolynomialBands):
     ) -> Self:
         """The lens of one operator."""
         if isinstance(graph, cls):
+            if (graph.bands, graph.complement) != (bands, complement):
+                raise BandError(
+                    f"The lens has {graph.bands} (complement={graph.complement}), and no others "
+                    f"can be made of it: give the ShiftOperator for {bands} "
+                    f"(complement={complement})."
+                )
             return graph
         if not isinstance(graph, ShiftOperator):
             raise BandError(

@@ -65,10 +65,10 @@ class StreamedProjections:
         kept = lens.n_bands * len(rows)
         width = memory // max(x.element_size() * ((_GROUP + 2) * nodes + kept), 1)
         count = -(-channels // max(width, 1))
-        width = -(-channels // max(count, 1))  # blocks of nearly equal width
+        width = max(-(-channels // max(count, 1)), 1)  # blocks of nearly equal width
         large = x.element_size() * kept * channels > memory // 2
         self.files = _Files(folder, self._key(width)) if folder is not None and large else None
-        starts = range(0, channels, width)
+        starts = range(0, max(channels, 1), width)
         self.blocks: list[Tensor] = []
         grams = []
         for number, start in enumerate(starts):
