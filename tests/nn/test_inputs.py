@@ -17,7 +17,7 @@ from nlsf.nn import (
     PoolingNLSF,
     SignalClassifier,
 )
-from nlsf.spectral import IndexBands, PolynomialBands, UniformBands
+from nlsf.spectral import IndexBands, PolynomialBands, UniformBands, laplacian, partial_eigh
 from nlsf.testing.graphs import torus
 from nn.layers import signal
 
@@ -160,14 +160,47 @@ def test_weights_that_require_a_gradient(name):
         (HALVES[:, None], r"has the shape \(20, 1\)"),
         (HALVES.flip(0), "must be sorted"),
         (HALVES - 1, "begins with -1"),
+        (HALVES.bool(), "is of torch.bool"),
+        (HALVES.tolist(), "must be a tensor, not list"),
+        (HALVES.numpy(), "must be a tensor, not ndarray"),
     ],
-    ids=["short", "long", "float", "column", "unsorted", "negative"],
+    ids=["short", "long", "float", "column", "unsorted", "negative", "bool", "list", "array"],
 )
 def test_what_is_no_batch(name, batch, says):
     inside = EDGES[:, (EDGES[0] < 10) == (EDGES[1] < 10)]
     module_of(name)(signal(N, D), inside, None, HALVES)
     with pytest.raises(GraphError, match=says):
         module_of(name)(signal(N, D), inside, None, batch)
+
+
+@pytest.mark.parametrize("name", ["node", "graph", "attention", "stack", "node model"])
+def test_weights_beside_a_tensor_of_edges_may_be_numbers(name):
+    module, x = module_of(name).eval(), signal(N, D)
+    weight = 1 + (EDGES[0] + EDGES[1]) % 3
+    expected = module(x, EDGES, weight.double())
+    for one in (weight.double().numpy(), weight.tolist()):
+        torch.testing.assert_close(module(x, EDGES, one), expected)
+
+
+@pytest.mark.parametrize("layer", [NodeNLSF, GraphNLSF, PoolingNLSF])
+def test_a_batch_of_other_graphs_than_the_spectra(layer):
+    spectra = [partial_eigh(laplacian(EDGES[:, :0], num_nodes=n)) for n in (12, 8)]
+    module, x, fits = layer(D, OUT).double(), signal(N, D).double(), torch.arange(N) // 12
+    torch.testing.assert_close(
+        module(x, None, None, fits, spectrum=spectra), module(x, spectrum=spectra)
+    )
+    with pytest.raises(ModelError, match="other graphs than the 2 of spectrum"):
+        module(x, None, None, HALVES, spectrum=spectra)
+
+
+def test_an_operator_is_no_spectrum():
+    with pytest.raises(ModelError, match="not a ShiftOperator: make Lens"):
+        NodeNLSF(D, OUT)(signal(N, D), spectrum=laplacian(EDGES))
+
+
+def test_a_model_says_that_a_list_is_no_signal():
+    with pytest.raises(SignalError, match="must be a tensor, not list"):
+        module_of("node model")(signal(N, D).tolist(), EDGES)
 
 
 @pytest.mark.parametrize("layer", [NodeNLSF, GraphNLSF, PoolingNLSF])

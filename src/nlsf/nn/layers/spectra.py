@@ -7,7 +7,7 @@ until somebody writes to the tensor.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import torch
@@ -74,7 +74,8 @@ def lens_for(
         return _of_spectra(spectrum, bands, complement, real, x.device, batch)
     if edge_index is None:
         raise ModelError("A layer needs a graph: pass edge_index, or spectrum=.")
-    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
+    as_edges = isinstance(edge_index, Tensor) and edge_index.layout == torch.strided
+    if not as_edges or not isinstance(edge_weight, Tensor | None):
         edge_index, edge_weight = check_graph(x, edge_index, edge_weight)
     elif edge_weight is not None:
         check_weights(edge_weight)
@@ -113,11 +114,16 @@ def _of_spectra(
             "Polynomial bands read the graph, not eigenvectors: pass edge_index, or "
             "spectrum=Lens.of(shift, bands), with a list of operators for many graphs."
         )
+    if not isinstance(spectra, Spectrum | Lens | Iterable):
+        raise ModelError(
+            "spectrum must be a Spectrum, one a graph, or a Lens, not a "
+            f"{type(spectra).__name__}: make Lens.of(shift, bands) of an operator."
+        )
     one = isinstance(spectra, Spectrum) or (isinstance(spectra, Lens) and spectra.nodes is None)
     if one and batch is not None:
         raise ModelError("spectrum is that of one graph: pass one a graph, or leave out batch.")
     if isinstance(spectra, Lens):
-        return spectra
+        return _for_batch(spectra, batch)
     items = (spectra,) if isinstance(spectra, Spectrum) else tuple(spectra)
     key = (*map(id, items), one, bands, complement, dtype, device)
 
@@ -126,7 +132,18 @@ def _of_spectra(
         found: Any = items[0] if one else items
         return items, Lens.of(found, bands, complement=complement, dtype=dtype, device=device)
 
-    return remembered(_lenses, key, build)[1]
+    return _for_batch(remembered(_lenses, key, build)[1], batch)
+
+
+def _for_batch(lens: Lens, batch: Tensor | None) -> Lens:
+    """The lens itself; raises if ``batch`` divides the nodes into other graphs."""
+    graph = lens.graph_of_nodes
+    if batch is None or graph is None or torch.equal(graph.to(batch), batch):
+        return lens
+    raise ModelError(
+        f"batch divides the nodes into other graphs than the {lens.num_graphs} of spectrum: "
+        "pass the spectra in the order of the graphs, or leave out batch."
+    )
 
 
 def _check_lens(lens: Lens, bands: Bands, complement: bool) -> None:
@@ -267,7 +284,10 @@ def check_weights(weights: Any) -> None:
 def check_batch(x: Tensor, batch: Tensor) -> None:
     """Raises unless ``batch`` holds one integer a node of the signal."""
     nodes = x.shape[-2]
-    if batch.shape != (nodes,) or batch.is_floating_point():
+    if not isinstance(batch, Tensor):
+        raise GraphError(f"batch must be a tensor, not {type(batch).__name__}: use torch.tensor.")
+    whole = not (batch.is_floating_point() or batch.is_complex() or batch.dtype == torch.bool)
+    if batch.shape != (nodes,) or not whole:
         raise GraphError(
             f"batch must hold the number of the graph of each of the {nodes} nodes, so {nodes} "
             f"integers; it has the shape {tuple(batch.shape)} and is of {batch.dtype}."

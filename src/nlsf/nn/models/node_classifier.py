@@ -171,7 +171,7 @@ class NodeClassifier(nn.Module):
             spectrum: instead of ``edge_index``; with attention a pair, of the index branch
                 and of the value branch.
         """
-        if isinstance(x, Tensor):
+        if not isinstance(x, SparseSignal):
             check_signal(x, self.config.in_channels)
         h = self._encode(x)
         options = {} if spectrum is None else {"spectrum": spectrum}
