@@ -71,6 +71,22 @@ def test_the_fast_path_gives_the_same_or_says_that_it_cannot(options, open_):
             layer.prepare(*graphs)
 
 
+@pytest.mark.parametrize("channels", [None, 4])
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_what_is_prepared_can_be_trained_on_after_an_evaluation(channels, mode):
+    layer, batch = GraphNLSF(2, 3, channels=channels).double(), batch_of(MIXED, 2)
+    found = []
+    for evaluated in (False, True):
+        view = layer.of_prepared(layer.prepare(batch.x, batch.edge_index, None, batch.batch))
+        if evaluated:
+            with mode():
+                layer.respond(view)
+        layer.zero_grad()
+        layer.respond(view).square().sum().backward()
+        found.append([p.grad.clone() for p in layer.parameters()])
+    torch.testing.assert_close(*found)
+
+
 def test_the_map_before_it_has_no_bias():
     layer = GraphNLSF(2, 3, channels=5)
     assert isinstance(layer.lin, nn.Linear)

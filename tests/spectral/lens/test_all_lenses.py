@@ -239,3 +239,20 @@ def test_signals_that_do_not_fit_are_refused(name):
             lens(wrong)
     with pytest.raises(BandError, match="no band"):
         lens(x).part(lens.n_bands)
+
+
+@every_lens
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_look_without_gradients_leaves_a_view_fit_for_training(name, mode):
+    lens = lens_of(name, "N", "weighted")
+    x, found = signal(lens).requires_grad_(), []
+    for looked_at in (False, True):
+        view = lens(x)
+        if looked_at:
+            with mode():
+                view.norms(), view.norms(3.0)
+        gain = coefficients(lens.n_bands, x.shape[1]).requires_grad_()
+        loss = view.norms().sum() + view.weighted(gain).sum() + view.norms(3.0).sum()
+        found.append(torch.autograd.grad(loss, (x, gain)))
+    for one, other in zip(*found, strict=True):
+        close(one, other)

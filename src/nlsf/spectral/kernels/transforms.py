@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any, TypeVar
 
 import torch
@@ -40,6 +41,19 @@ def is_vmapped(tensor: Tensor) -> bool:
         return False
     wrapped: bool = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
     return wrapped
+
+
+def lasting(source: Tensor) -> AbstractContextManager[object]:
+    """For what is computed of a tensor and kept: a training may need it and its gradient later.
+
+    The first to ask may have switched gradients off, to look at a number between two steps.
+    """
+    if torch.is_grad_enabled() or is_transformed() or source.is_inference():
+        return nullcontext()
+    modes = ExitStack()
+    modes.enter_context(torch.inference_mode(False))
+    modes.enter_context(torch.enable_grad())
+    return modes
 
 
 def holds_everywhere(condition: Tensor) -> bool:

@@ -11,7 +11,7 @@ from torch import Tensor
 from nlsf.spectral.kernels.dense import column_energy, energy, shared_product
 from nlsf.spectral.kernels.fixed_filter import SparseFactors, filter_and_map
 from nlsf.spectral.kernels.sparse_signal import SparseSignal
-from nlsf.spectral.kernels.transforms import holds_everywhere, is_vmapped
+from nlsf.spectral.kernels.transforms import holds_everywhere, is_vmapped, lasting
 from nlsf.spectral.lens.view import View
 
 PYTHAGORAS = 1e-3
@@ -56,14 +56,16 @@ class ColumnView(View):
     def signal(self) -> Tensor:  # type: ignore[override]
         """:math:`V V^* X` and the remainder, where the signal was not given."""
         assert self.known_remainder is not None
-        return shared_product(self.lens.vectors, self.coefficients) + self.known_remainder
+        with lasting(self.coefficients):
+            return shared_product(self.lens.vectors, self.coefficients) + self.known_remainder
 
     @property
     def remainder(self) -> Tensor:
         """:math:`X - V V^* X`, the projection on the implicit band: computed when first asked."""
         if self.known_remainder is None:
-            explicit = shared_product(self.lens.vectors, self.coefficients)
-            self.known_remainder = self.signal - explicit
+            with lasting(self.coefficients):
+                explicit = shared_product(self.lens.vectors, self.coefficients)
+                self.known_remainder = self.signal - explicit
         return self.known_remainder
 
     def energies(self) -> Tensor:
@@ -86,10 +88,11 @@ class ColumnView(View):
         """
         lens = self.lens
         assert lens.rest is not None
-        total = column_energy(self.signal) if self.total is None else self.total
-        taken = shared_product(lens.balance, energy(self.coefficients))
-        energies = taken.index_add(-2, lens.rest_index, total)
-        rest = energies.narrow(-2, lens.rest, 1)
+        with lasting(self.coefficients):
+            total = column_energy(self.signal) if self.total is None else self.total
+            taken = shared_product(lens.balance, energy(self.coefficients))
+            energies = taken.index_add(-2, lens.rest_index, total)
+            rest = energies.narrow(-2, lens.rest, 1)
         return energies if holds_everywhere(rest > PYTHAGORAS * total) else None
 
     def weighted(self, gain: Tensor) -> Tensor:
@@ -306,7 +309,8 @@ class FixedRows(ColumnView):
 
     @cached_property
     def _norms(self) -> Tensor:
-        return super().norms()
+        with lasting(self.coefficients):
+            return super().norms()
 
     def mapped(self, gain: Tensor, weight: Tensor) -> Tensor:
         """The sum with gains (B, d), and a map (d, d') after it: (R, d')."""
@@ -320,10 +324,11 @@ class FixedRows(ColumnView):
     def _factors(self) -> SparseFactors:
         lens, sparse = self.lens, self.sparse
         assert sparse is not None
-        rows = sparse.rows(self.nodes)
-        return SparseFactors.of(
-            rows, self.coefficients, lens.vectors, lens.band, lens.rest, lens.n_bands
-        )
+        with lasting(self.coefficients):
+            rows = sparse.rows(self.nodes)
+            return SparseFactors.of(
+                rows, self.coefficients, lens.vectors, lens.band, lens.rest, lens.n_bands
+            )
 
 
 def _times(x: Tensor, matrix: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from nlsf.errors import SignalError
 from nlsf.spectral.kernels.dense import power
 from nlsf.spectral.kernels.segments import nodes_of_graphs, segment_energy
-from nlsf.spectral.kernels.transforms import as_pytree
+from nlsf.spectral.kernels.transforms import as_pytree, lasting
 from nlsf.spectral.lens.columns import ColumnLens
 from nlsf.spectral.lens.lens import Lens
 
@@ -127,8 +127,9 @@ class FixedNorms:
     def _norms(self) -> Tensor:
         graphs = self.counts.shape[-1]
         count = graphs * self.n_bands
-        energies = segment_energy(self.rows, self.place, count + 1)[:count]
-        return power(energies.unflatten(0, (graphs, self.n_bands)), 0.5)
+        with lasting(self.rows):
+            energies = segment_energy(self.rows, self.place, count + 1)[:count]
+            return power(energies.unflatten(0, (graphs, self.n_bands)), 0.5)
 
 
 def _factor(rows: Tensor) -> Tensor:
