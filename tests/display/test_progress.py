@@ -140,7 +140,7 @@ def test_a_continued_training_counts_its_own_epochs(printed, monkeypatch):
         for epoch in (901, 902):
             epochs.advance(epoch)
         # The clock is read thrice an epoch: one second for each of two, and 3698 are left.
-        assert read()[-1].endswith("1e+03 ms/epoch  at most 1:01:38 left")
+        assert read()[-1].endswith("1 s/epoch  at most 1:01:38 left")
 
 
 @contextmanager

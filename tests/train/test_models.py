@@ -71,6 +71,12 @@ def test_what_name_or_data_decide_cannot_be_set(kind):
             kind.resolve({key: 3})
 
 
+def test_keys_that_cannot_be_set_are_not_offered():
+    with pytest.raises(ConfigError, match=r"no key in \[model\] 'index_bands'") as error:
+        MODELS["mlp"].resolve({"index_bands": {}})
+    assert "in_channels" not in str(error.value)
+
+
 def test_only_what_the_name_leaves_open_differs():
     assert "branches" in MODELS["graph"].keys
     assert "level" not in MODELS["graph"].keys

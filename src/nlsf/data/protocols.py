@@ -295,9 +295,13 @@ def _by_percentage(dataset: Dataset, protocol: str, rng: np.random.Generator) ->
 def _not_empty(parts: _Parts, dataset: Dataset, protocol: str) -> _Parts:
     for name, part in zip(("training", "validation", "test"), parts, strict=True):
         if part.size == 0:
+            if not dataset.labelled.numel():
+                raise ConfigError(
+                    f"No example of {dataset.name} has a label: there is none to split."
+                )
             raise ConfigError(
                 f"The protocol {protocol!r} leaves no {name} examples of the "
-                f"{dataset.labelled.numel()} labelled ones of {dataset.name}; "
-                "use percentages such as '60-20-20'."
+                f"{dataset.labelled.numel()} labelled ones of {dataset.name}: "
+                "label more of them, or choose other percentages."
             )
     return parts

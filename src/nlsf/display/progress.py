@@ -119,7 +119,9 @@ class Phase:
         if seconds and self.unit == "byte":
             words.append(f"{_size(round(1 / seconds))}/s")
         elif seconds is not None:
-            time_of_one = f"{seconds:.3g} s" if seconds >= 10 else f"{1e3 * seconds:.3g} ms"
+            # From 999.5 on three digits of milliseconds would be written as 1e+03.
+            long = seconds >= 0.9995
+            time_of_one = f"{seconds:.3g} s" if long else f"{1e3 * seconds:.3g} ms"
             words.append(f"{time_of_one}/{self.unit}")
         if self.over:
             words.append(f"{gone} in all")

@@ -93,6 +93,8 @@ class ModelKind:
             if key in _FROM_DATA or (key in self.fixed and settings[key] != self.fixed[key]):
                 decided = "by the data" if key in _FROM_DATA else f"by the model {self.name!r}"
                 raise ConfigError(f"model.{key} cannot be set: it is decided {decided}.")
+            if key not in self.keys and key not in self.fixed:
+                raise ConfigError(unknown_name("key in [model]", key, self.keys))
         decided_by_data = (f.name for f in fields(self.config) if f.name in _FROM_DATA)
         placeholder = dict.fromkeys(decided_by_data, 1)
         settled = from_table(self.config, {**settings, **self.fixed, **placeholder}, "model")
