@@ -163,6 +163,8 @@ def test_only_the_rows_that_are_asked_for_are_prepared():
     graph = dataset.graphs[0]
     plain = model(graph.x.to(F64), graph.edge_index)
     torch.testing.assert_close(plan(model, rows), plain[rows], rtol=1e-9, atol=1e-9)
+    with pytest.raises(IndexError, match="out of bounds"):
+        plan(model, torch.tensor([40, 4]))
 
 
 @pytest.mark.parametrize("encoder", ["mlp", "linear"])

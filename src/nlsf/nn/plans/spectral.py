@@ -170,7 +170,8 @@ class LabelledRows(Plan):
         together: bool = True,
     ) -> None:
         self.prepared, self.together = prepared, together
-        self.place = torch.full((num_nodes,), -1)
+        # No place for other nodes: an error if one is asked for, and not the row of another.
+        self.place = torch.full((num_nodes,), num_nodes)
         self.place[rows] = torch.arange(len(rows))
         self._settled: dict[bytes, tuple[FixedRows | FixedBands, ...] | None] = {}
 
