@@ -133,7 +133,8 @@ def timing_charts(record: RunRecord) -> list[Chart]:
         "epochs in all"
     )
     text += f", up to {together} models computed together" if together > 1 else ""
-    text += f": {1000 * training / max(epochs, 1):.3g} ms an epoch and model."
+    one = training / max(epochs, 1)
+    text += f": {f'{1000 * one:.3g} ms' if one < 0.9995 else seconds(one)} an epoch and model."
     if not math.isnan(cpu):  # older rows do not tell
         text += f" The processors worked {seconds(cpu)} for it, all threads added up."
     if peaks:
