@@ -59,7 +59,7 @@ def npz_with_pickles(folder):
     return npz(folder, node_labels=np.array([Evil()], dtype=object))
 
 
-@CASES.case("no training examples")
+@CASES.case("has a label: there is none to split")
 def npz_without_labels(folder):
     return npz(folder, node_labels=None)
 
